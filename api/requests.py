@@ -52,7 +52,7 @@ from memplan.questions.plan.answers import problem_in_heaps
 from memplan.questions.plan.plan import PlanOptions
 from memplan.questions.question import Question, QuestionOptions
 from memplan.questions.question.wire import read_object, read_question
-from memplan.questions.reading import OF_PLANS, Reader, ReadOptions, reading_of_plan, validate_options
+from memplan.questions.reading import OF_PLANS, Reader, ReadOptions
 
 PLAN_HASH = "plan_hash"
 """The field that identifies the plan to keep by its hash, in place of the plan itself."""
@@ -115,18 +115,10 @@ class ParsedRequest:
         return not is_of_objects and isinstance(self.options, PlanOptions) and self.options.is_of_one_plan
 
     def reader(self) -> Reader:
-        """Return the reader of the inputs, with the reading options that an input plan recorded; raises InputError."""
+        """Return a new reader of the inputs."""
         fields = {} if self.reading is None else dict(self.reading)
         names = set() if self.reading is None else set(self.reading.model_fields_set)
-        plain = ReadOptions.model_construct(names, **dict(ReadOptions()) | fields)
-        sent = {name: file.data for name, file in self.files.items()} | dict(self.fields)
-        plan = next((sent[name] for name in OF_PLANS if name in sent), None)
-        is_read_so = any(each.reading is ReadOptions for each in self.question.inputs)
-        reading = reading_of_plan(plan) if is_read_so else {}
-        plan_hash = reading.pop("problem_hash", None)
-        unsaid = validate_options(ReadOptions, {name: value for name, value in reading.items() if name not in names})
-        options = plain.model_copy(update={name: getattr(unsaid, name) for name in unsaid.model_fields_set})
-        return Reader(options, plain=plain if reading else None, plan_hash=plan_hash)
+        return Reader(ReadOptions.model_construct(names, **dict(ReadOptions()) | fields))
 
     def input_values(self, reader: Reader | None = None) -> InputValues:
         """Return the validated inputs; `reader` also collects their warnings. Raises InputError."""
@@ -147,7 +139,7 @@ class ParsedRequest:
         return read_inputs(self.question.inputs, {**self.fields, **self.files}, read, reader or self.reader())
 
     def _read_field(self, each: Input[Any], sent: Any, values: InputValues, reader: Reader) -> Any:
-        is_plain = self.reading is None and reader.plain is None
+        is_plain = self.reading is None and not reader.recorded
         if is_plain or each.reading is None or each.from_file is None or not isinstance(sent, dict):
             return each.from_json(sent)
         data = to_json(sent)

@@ -14,7 +14,8 @@ let check_utf8 s =
 let spec text = List.map (fun w -> Scanf.sscanf w "%[^=]=%s" (fun name kind -> (name, kind))) (String.split_on_char ' '
   text)
 let problem_fields = spec
-  "format=w? name=S? interval=w buffers=l conflicts=P may_share=P bank=l together=l pools=l? objective=w"
+  ("format=w? name=S? interval=w buffers=l conflicts=P may_share=P bank=l together=l pools=l? objective=w " ^
+  "read_with=o?")
 let pool_fields = spec "name=s size=z? alignment=a base_address=b cost=c reserved=R bank_size=a? device=i?"
 let row_fields = spec
   ("id=i size=b start=t? end=t? lifetimes=T? alignment=a pools=N? offset=b? traffic=b? hint=b? alias_of=i? " ^

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import click
@@ -51,16 +51,13 @@ class QuestionCommand(SectionedCommand):
 class CommandLine(NamedTuple):
     """The current command line: its command, and in `given` the value of each parameter by name.
 
-    A plan records the options with which its problem was read, and these are restored when the plan is an input.
-    `plain` has the values before that restoration; None without a restored option; `plan_hash` is the hash of the
-    plan's problem. `keep` is a function that receives the answer; without it, the answer is written to the output
-    files.
+    `recorded` gets the values of the reading flags that a plan among the files recorded, once the files are read.
+    `keep` is a function that receives the answer; without it, the answer is written to the output files.
     """
 
     command: QuestionCommand
     given: Mapping[str, Any]
-    plain: Mapping[str, Any] | None = None
-    plan_hash: str | None = None
+    recorded: dict[str, Any]
     keep: Keep | None = None
 
     @property
@@ -83,14 +80,12 @@ class CommandLine(NamedTuple):
 
     def set_files(self, files: Mapping[str, str | None]) -> str:
         """Return this command line as text in backticks, with the input paths in `files` (by name) replaced."""
-        words = self._command_words(self.command.params, {**self.given, **files})
+        words = self._command_words(self.command.params, {**self.given, **self.recorded, **files})
         return f"`memplan {shlex.join([self.question.name, *words])}`"
 
-    def words_of(self, names: Iterable[str]) -> Iterator[str]:
-        """Yield the shell-quoted words that set the named parameters on the current command line."""
-        yield from map(
-            shlex.quote, self._command_words([each for each in self.command.params if each.name in names], self.given)
-        )
+    def recorded_words(self) -> str:
+        """Return the words that set the recorded reading flags on a command line."""
+        return shlex.join(self._command_words(self.command.params, self.recorded))
 
     def _completed_command(self, found: re.Match[str]) -> str:
         """Return the matched command with this command line's files and flags added.
@@ -98,7 +93,7 @@ class CommandLine(NamedTuple):
         If the command requires a file that this command line lacks, it is returned unchanged.
         """
         name = found[1]
-        target, arguments = QUESTIONS.get(name), dict(self.given)
+        target, arguments = QUESTIONS.get(name), {**self.given, **self.recorded}
         own = next((each.name for each in self.question.inputs if each.from_file is not None), "")
         # Advice texts contain the placeholder PLAN, so replace PLAN by the file name of the plan on this command line.
         plan = self.given.get("plan") or self.given.get(own)

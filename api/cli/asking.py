@@ -140,8 +140,7 @@ def begin_call(line: CommandLine) -> Call:
     inputs = {each.parameter for each in question.inputs if each.from_file is not None}
     said = {name: value for name, value in arguments.items() if name not in inputs}
     options = options_given(question.options, said)
-    plain = None if line.plain is None else options_given(ReadOptions, line.plain)
-    reader = Reader(options_given(ReadOptions, said), plain=plain, plan_hash=line.plan_hash)
+    reader = Reader(options_given(ReadOptions, said))
     paths = {each.name: arguments.get(each.parameter) for each in question.inputs if each.from_file is not None}
     # Importers take long to load, whatever the user's files, so load the importers before the clock starts.
     for path in filter(None, paths.values()):

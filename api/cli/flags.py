@@ -139,10 +139,15 @@ def time_limit(what: str) -> Flag:
 
 def options_given(model: type[V], given: Mapping[str, Any]) -> V:
     """Return an option model validated from the flag values in `given`; raises an OptionError for a wrong value."""
-    values = {name: given[name] for name in model.model_fields if given.get(name) is not None}  # type: ignore[attr-defined]
+    fields: Mapping[str, FieldInfo] = model.model_fields  # type: ignore[attr-defined]
+    said = {name: given.get(name) for name in fields}
+    # A switch that is absent is False, so a default of False is never said.
+    values = {
+        k: value for k, value in said.items() if value is not None and (value, fields[k].default) != (False, False)
+    }
     # Validation accepts exact types only, so convert lists to tuples first.
     listed = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
-    defaults = {name: model.model_fields[name].get_default(call_default_factory=True) for name in listed}  # type: ignore[attr-defined]
+    defaults = {name: fields[name].get_default(call_default_factory=True) for name in listed}
     for name in listed:
         if listed[name] != defaults[name] and (about := model.model_fields[name]).deprecated:  # type: ignore[attr-defined]
             click.echo(f"memplan: warning: {flags_of(name)[0]}: is deprecated {about.deprecation_message}", err=True)

@@ -9,12 +9,11 @@ import click
 from memplan.api.cli.advice import CommandLine, QuestionCommand
 from memplan.api.cli.asking import answer_of_call, end_call, read_call, write_answer
 from memplan.api.cli.flags import QUIET, SERVER, TABLE, THREADS, Flag, flag_of
-from memplan.api.cli.reading import parameters_of_inputs, restore_reading_options
+from memplan.api.cli.reading import parameters_of_inputs
 from memplan.api.cli.running import INTERRUPTED
 from memplan.api.cli.streams import FOLDER
 from memplan.planner.errors import InputError
 from memplan.questions.question import Question
-from memplan.questions.reading import OF_PLANS
 
 EXITS: Mapping[int, str] = MappingProxyType({2: "wrong input", INTERRUPTED: "interrupted"})
 _OUTPUT = "Write the answer to this file, in the form that its suffix says: {suffixes}. May be repeated."
@@ -27,9 +26,7 @@ _FORMAT = (
 def _run_line(command: QuestionCommand, given: Mapping[str, Any]) -> int:
     # click passes a repeatable flag as a tuple, so convert a tuple to a list, or to None if the flag is absent.
     values = {name: list(value) or None if isinstance(value, tuple) else value for name, value in given.items()}
-    line = CommandLine(command, values)
-    if any(values.get(name) is not None for name in OF_PLANS):
-        line = restore_reading_options(line)
+    line = CommandLine(command, values, {})
     try:
         return command.answer(line)
     except InputError as error:

@@ -13,12 +13,12 @@ import click
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.flag_names import flag_text, flags_of
 from memplan.api.cli.flags import Argument, Flag, flag_values
-from memplan.api.cli.streams import STANDARD, print_message, read_as, read_bytes
+from memplan.api.cli.streams import STANDARD, print_message, read_as
 from memplan.planner.errors import FileError, InputError, Option, OptionError, ProblemError, excerpt
 from memplan.planner.model.problem import Problem
 from memplan.questions.inputs.values import Input, InputValues, read_inputs
 from memplan.questions.question import Question
-from memplan.questions.reading import OF_PLANS, Reader, ReadOptions, reading_of_plan
+from memplan.questions.reading import Reader
 
 
 def parameters_of_inputs(question: Question[Any]) -> list[click.Parameter]:
@@ -54,6 +54,10 @@ def read_files(line: CommandLine, reader: Reader) -> InputValues:
         if not swapped or not _can_read(line, Reader(reader.options), {**arguments, **swapped}):
             raise
         raise OptionError(f"{' and '.join(swapped)}: must be swapped: {line.set_files(swapped)}") from None
+    finally:
+        line.recorded.update({name: flag_values(value) for name, value in reader.recorded.items()})
+        if line.recorded and not arguments["quiet"]:
+            print_message(f"memplan: the problem is read with {line.recorded_words()}, as it was for the plan")
 
 
 def _swap_files(question: Question[Any], given: Mapping[str, Any]) -> dict[str, str]:
@@ -111,25 +115,3 @@ def _require_own_output(line: CommandLine, each: Input[Any], path: str, error: F
     if not each.named_by_flag:  # Files without a flag are plans, so advise `memplan plan`.
         way = f"`memplan plan {shlex.join([str(line.file), '-o', path])}`"
     raise FileError(f"{error}; make the file with {way}") from None
-
-
-def restore_reading_options(line: CommandLine) -> CommandLine:
-    """Return a command line completed with the reading options that its plan recorded; print these options."""
-    question, arguments, fields = line.question, line.given, dict[str, Any]()
-    models = [question.options, *(each.reading for each in question.inputs if each.reading is not None)]
-    if not any(issubclass(model, ReadOptions) for model in models):
-        return line
-    for path in (arguments.get(name) for name in OF_PLANS):
-        if path is not None:
-            with contextlib.suppress(FileError):  # The plan is read again later, which reports any file error.
-                fields |= reading_of_plan(read_bytes(path))
-    flags = {str(each.name): each for each in line.command.params if each.name in fields}
-    unsaid = {
-        name: flag_values(fields[name]) for name, flag in flags.items() if arguments.get(name) in (None, flag.default)
-    }
-    if not unsaid:
-        return line
-    call = line._replace(given={**arguments, **unsaid}, plain=arguments, plan_hash=fields["problem_hash"])
-    if not arguments["quiet"]:
-        print_message(f"memplan: the problem is read with {' '.join(call.words_of(unsaid))}, as it was for the plan")
-    return call

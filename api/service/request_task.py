@@ -218,8 +218,6 @@ def _answer_of_plan(asked: ParsedRequest, problem: CompiledProblem, plan: Plan, 
     facts = None
     if plan.lower_bound is not None:
         facts = Progress(0.0, plan.peak, plan.lower_bound, plan.solver or "").facts()
-    if asked.reading is not None:
-        plan = add_reading_facts(plan, asked.reader())
     content, is_proved = write_in(plan_format, plan, problem.problem), plan.stop_reason == "proved"
     return WorkAnswer(content, plan.status, is_plan=True, facts=facts, is_proved=is_proved)
 

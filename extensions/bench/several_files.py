@@ -80,4 +80,4 @@ def _line_with_files(line: CommandLine) -> SentLine:
         if path is not None:
             with suppress(FileError):
                 files[path] = read_bytes(path)
-    return SentLine({**line.given, "on": None, "more": None}, line.plain, line.plan_hash, files)
+    return SentLine({**line.given, "on": None, "more": None}, files)

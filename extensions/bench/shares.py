@@ -25,14 +25,9 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class SentLine:
-    """A command line that is sent to another machine, with the contents of its input files.
-
-    If some option values in `given` were taken from a plan, `plain` has the values that the user gave.
-    """
+    """A command line that is sent to another machine, with the contents of its input files."""
 
     given: Values
-    plain: Values | None
-    plan_hash: str | None
     files: Mapping[str, bytes]
 
 
@@ -77,7 +72,7 @@ def _run_lines(share: Share) -> Iterator[Sequence[Any]]:
     assert isinstance(command, QuestionCommand), "lines of a cluster are questions"
     for sent in share.sent_lines:
         written = begin_command(sent.files)
-        line, answers = CommandLine(command, sent.given, sent.plain, sent.plan_hash), list[str]()
+        line, answers = CommandLine(command, sent.given, {}), list[str]()
 
         def keep(_line: CommandLine, answer: Any, answers: list[str] = answers) -> None:
             answers.append(answer.model_dump_json())

@@ -39,6 +39,8 @@ from memplan.solvers.reference.own import rows_of
 from memplan.solvers.search.control import Control
 from memplan.solvers.search.result import Progress
 
+ALONE = "alone="
+"""The start of a solver's name for runs in which it gets no plan of the greedy orders to begin with."""
 DIFFERING = re.compile(r"plans=([1-9]\d*)(?:@([1-9]\d*))?")
 """The pattern of the solver name `plans=K@D`, which searches for K plans with a pairwise distance of at least D."""
 OnProgress = Callable[[Progress], None]
@@ -142,8 +144,13 @@ def find_planner(solver: str, time_limit_s: float, seed: int) -> tuple[Planner, 
         return lambda problem, _: _plan_of(plans.plan(problem, options=options)), f"memplan {__version__}"
     peer = peers.find(solver)
     if peer is None:
+        name, is_alone = solver.removeprefix(ALONE), solver.startswith(ALONE)
         return lambda problem, on_progress: solve(
-            problem, time_limit_s=time_limit_s, solver=solver, seed=seed, control=Control(report=on_progress)
+            problem,
+            time_limit_s=time_limit_s,
+            solver=name,
+            seed=seed,
+            control=Control(report=on_progress, is_alone=is_alone),
         ), f"memplan {__version__}"
     if not peer.is_installed:
         raise OptionError(f"solver: {solver} needs {peer.distribution or peer.package}, which is not installed")

@@ -10,6 +10,7 @@ WORDS = {"format": ("memplan/1",), "interval": (*SHIFTS,), "objective": ("peak",
 # The letter after a field's name is the kind of its value (see KINDS); a question mark after it allows null.
 PROBLEM = (
     "format=w? name=S? interval=w buffers=l conflicts=P may_share=P bank=l reuse=l together=l pools=l? objective=w"
+    " read_with=o?"
 )
 POOL = "name=s size=z? alignment=a base_address=b cost=c reserved=R bank_size=a? device=i?"
 BUFFER = """id=i size=b start=t? end=t? lifetimes=T? alignment=a pools=N? offset=b? traffic=b? hint=b? alias_of=i?

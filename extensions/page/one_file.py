@@ -16,6 +16,10 @@ from importlib.resources.abc import Traversable
 STATIC: Traversable = files("memplan.extensions.page") / "static"
 """The folder of the page's modules, styles and template."""
 _LOADER = """\
+const frame = document.body.appendChild(document.createElement("iframe"));
+[frame.id, frame.hidden] = ["frame", true];
+frame.contentDocument?.open(); // The load event waits for this frame until the page is drawn, and so do screenshots.
+setTimeout(() => frame.remove(), 5000);
 const packed = document.getElementById("script");
 const bytes = Uint8Array.from(atob(packed.textContent), (sign) => sign.charCodeAt(0));
 packed.remove();

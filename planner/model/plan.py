@@ -317,7 +317,7 @@ class Plan(PlanValue):
     options: dict[str, Any] | None = None
     """The options of a deterministic search, with which `verify --again` repeats it."""
     read_with: dict[str, Any] | None = None
-    """The options that changed the problem while it was read; questions about the plan read the problem with them."""
+    """The options with which the problem was read; questions about the plan read the problem with them."""
     unknown: Annotated[tuple[str, ...], BeforeValidator(tuple_from_list)] = Field((), exclude_if=lambda rows: not rows)
     """Facts that the file's reader does not know, one sentence each."""
     findings: Findings = ()

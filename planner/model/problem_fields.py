@@ -211,6 +211,8 @@ class ProblemFields(Value):
     objective: Objective = "peak"
     """What is minimised: `peak` (bytes), `cost` (of moved bytes), `fit` (nothing: any plan that fits), or ["peak",
     "cost"] (the cheapest of the plans of the lowest peak)."""
+    read_with: dict[str, Any] | None = None
+    """The options with which the problem was read from another file, such as a model; they are applied already."""
 
     @cached_property
     def index(self) -> Mapping[int | str, int]:

@@ -1,15 +1,17 @@
 """The class `Input`: how an input of a question is read from JSON and files, and written for a service."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from memplan.planner.errors import InputError
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.questions.inputs.extent import Extent, extent_of
-from memplan.questions.reading import Reader
+from memplan.questions.reading import OF_PLANS, Reader, ReadOptions
 from memplan.questions.reading.adapting import ProblemOptions
 
 T = TypeVar("T")
@@ -78,10 +80,16 @@ def read_inputs(
     """Return a question's inputs by name; raises InputError.
 
     The function `read` returns an input, given its value in `given`, the earlier inputs and the reader. If `given` has
-    no value, the input's function `absent` derives it from the files that were read before. If a file determines a
-    plan's problem, this problem replaces the input `problem`.
+    no value, the input's function `absent` derives it from the files that were read before. Files are read with the
+    options that a plan among the inputs recorded. If a file determines a plan's problem, this problem replaces the
+    input `problem`.
     """
     values, reader = dict[str, Any](), reader or Reader()
+    if any(each.reading is ReadOptions for each in inputs):
+        for each in (each for each in inputs if each.name in OF_PLANS and given.get(each.name) is not None):
+            whole = replace(each, from_json=lambda value: value, from_file=lambda _reader, data, *_: data)
+            with suppress(InputError):  # The plan is read again below, which reports its faults.
+                reader.take_record(read(whole, given[each.name], values, reader))
     for each in sorted(inputs, key=lambda each: each.reads_last):
         value = given.get(each.name)
         if value is not None:

@@ -31,8 +31,8 @@ M = TypeVar("M")
 A = TypeVar("A")
 NONE = "none"
 """The value of option `together` that forbids models to run at the same time."""
-OF_PLANS = ("plan", "keep")
-"""The names of the inputs that are plans of the question's problem."""
+OF_PLANS = ("plan", "keep", "baseline")
+"""The names of the inputs that are plans, which record how their problem was read."""
 
 
 class ReadOptions(ProblemOptions, ModelOptions):
@@ -122,8 +122,8 @@ class Reader:
     `imported` is the imported model, read from the file `name` with the bytes `data`; `warnings` are findings of
     readers. `own_plan` is a plan in the same file as its problem. `problem_of_plan` is the problem that a plan
     determines, because it is in the plan's file or a runtime printed it with the plan. `own_graph` is a graph of
-    operations, and `application` the combination of several files. If a plan recorded options, `plain` are the caller's
-    options without these. If the problem read with `plain` has the hash `plan_hash`, the recorded options do not apply.
+    operations, and `application` the combination of several files. `recorded` has the options that a plan recorded and
+    the caller did not give, as JSON; `plain` are the options without these, and `plan_hash` is the plan's problem.
     """
 
     options: ReadOptions = _AS_IN_FILE
@@ -135,7 +135,8 @@ class Reader:
     problem_of_plan: Problem | None = None
     own_graph: Any = None
     application: "Application | None" = None
-    plain: ReadOptions | None = None
+    recorded: Mapping[str, Any] = field(default_factory=dict)
+    plain: ReadOptions = _AS_IN_FILE
     plan_hash: str | None = None
 
     @property
@@ -145,10 +146,10 @@ class Reader:
 
     def problem(self, data: bytes, name: str | None = None) -> Problem:
         """Return the problem in a file, which may also be a model or operations; raises InputError."""
-        if self.plain is not None and (problem := self._problem_read_plainly(data, name)) is not None:
+        is_model = importers.detect(data, name) is not None
+        if self.recorded and not is_model and (problem := self._problem_read_plainly(data, name)) is not None:
             return problem
         self.data, self.name = data, name
-        is_model = importers.detect(data, name) is not None
         if not is_model:
             if self.options.model_fields_set:
                 self.options.refuse_for_models()
@@ -172,20 +173,48 @@ class Reader:
             found = adapt_problem(problem, self.imported, self.options)
         if self.imported is not None:
             self.warnings += idle_findings(self.options, self.imported, problem, found)
-        return found
+        # Dumping options needs the complete model, which is slow to build, so skip dumping if no option is set.
+        said = self.options.model_fields_set and {
+            name: value
+            for name, value in self.options.model_dump(mode="json", exclude_defaults=True).items()
+            if name in ReadOptions.model_fields
+        }
+        return found.model_copy(update={"read_with": {**(found.read_with or {}), **said}}) if said else found
 
     def ids_of_state(self, problem: Problem) -> tuple[str, ...]:
         """Return the ids of the buffers of the problem just read that keep their bytes between two runs."""
         return persistent_buffers(problem, self.imported, self.options)
 
+    def take_record(self, plan: object) -> None:
+        """Read further problems with the options that a plan recorded, except for those that the caller gave.
+
+        `plan` is a plan, or its JSON, also as bytes; for any other value, nothing happens, because the reader of that
+        value reports the fault.
+        """
+        if isinstance(plan, bytes):
+            with suppress(InputError):
+                plan = memplan_json.parse(plan) if b'"read_with"' in plan else None
+        if isinstance(plan, Mapping):
+            plan = plan.get("plan", plan)
+        names = ("read_with", "problem_hash")
+        fields = plan if isinstance(plan, Mapping) else {name: getattr(plan, name, None) for name in names}
+        if isinstance(record := fields.get("read_with"), Mapping):
+            said = self.options.model_fields_set
+            self.recorded = {name: value for name, value in record.items() if name not in said}
+            self.plain, self.plan_hash = self.options, fields.get("problem_hash")
+            unsaid = validate_options(ReadOptions, self.recorded)
+            changes = {name: getattr(unsaid, name) for name in unsaid.model_fields_set}
+            self.options = self.options.model_copy(update=changes)
+
     def _problem_read_plainly(self, data: bytes, name: str | None) -> Problem | None:
-        """Return the problem read without the options that the plan recorded, if it has the plan's hash; else None."""
-        plain, self.plain = self.plain, None
-        remembered, self.options = self.options, plain or self.options
+        """Return the problem of a file to which the recorded options are applied already; else None."""
+        remembered, recorded = self.options, self.recorded
+        self.options, self.recorded = self.plain, {}
         with suppress(InputError):  # Without the plan's options, the file's sizes may be unknown.
-            if problem_hash(problem := self.problem(data, name)) == self.plan_hash:
+            problem = self.problem(data, name)
+            if problem_hash(problem) == self.plan_hash or recorded.items() <= (problem.read_with or {}).items():
                 return problem
-        self.options, self.warnings = remembered, []
+        self.options, self.recorded, self.warnings = remembered, recorded, []
         return None
 
     def plan(self, data: bytes, name: str | None, problem: Problem) -> Plan:
@@ -259,35 +288,14 @@ def idle_findings(options: ReadOptions, read: ImportedProblem, before: Problem, 
 
 
 def add_reading_facts(answer: A, reader: Reader) -> A:
-    """Return an answer with the facts that its reader could not determine; a plan also records reading options."""
+    """Return an answer with the facts that its reader could not determine."""
     changes: dict[str, Any] = {}
     if reader.options.target is not None and not hasattr(answer, "arena"):
         if refused := next((warning for warning in reader.warnings if warning.rule == REFUSED), None):
             raise FormatError(f"model: {refused.message}")
         if reader.options.kernels in (None, "reference"):  # Other kernels have scratch, which changes the problem.
             reader.warnings.append(Finding("no-effect", TARGET_NOTE, ()))
-    # Dumping options needs the complete model, which is slow to build, so skip dumping if no option is set.
-    fields = reader.options.model_dump(mode="json", exclude_defaults=True) if reader.options.model_fields_set else {}
-    if isinstance(answer, Plan) and fields:
-        changes["read_with"] = fields
     unknown = tuple(warning.message for warning in reader.warnings if warning.is_unknown)
     if unknown and hasattr(answer, "unknown"):
         changes["unknown"] = unknown
     return answer.model_copy(update=changes) if changes else answer  # type: ignore[attr-defined]
-
-
-def reading_of_plan(value: object) -> dict[str, Any]:
-    """Return the reading options recorded in a plan's JSON, and the hash of its problem as `problem_hash`.
-
-    The result is empty for any other value, because the reader of that value reports the fault.
-    """
-    if isinstance(value, bytes):
-        if b'"read_with"' not in value:
-            return {}
-        try:
-            value = memplan_json.parse(value)
-        except InputError:
-            return {}
-    plan = value.get("plan", value) if isinstance(value, Mapping) else {}
-    reading = plan.get("read_with") if isinstance(plan, Mapping) else None
-    return {**reading, "problem_hash": plan.get("problem_hash")} if isinstance(reading, dict) else {}

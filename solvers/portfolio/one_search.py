@@ -110,6 +110,8 @@ class OneSearch:
 
     def _solver_stages(self) -> list[list[registry.SolverRow]]:
         wanted = stages.stages_of_solver(self._instance, self._options.solver)
+        if self._control.is_alone:
+            wanted = [[], wanted[-1]]
         if not self._is_quick:
             return wanted
         # A quick solve has no time for several solvers and their threads, so keep the first solver of each stage.

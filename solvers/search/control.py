@@ -98,6 +98,7 @@ class Control:
     - `counted_s`: the time limit as counted work, or None. With it, only the caller's clock may end the call.
     - `raised`: the flag, an array (1,), that compiled loops poll to stop.
     - `work_left`: the work that is left, as an array (1,), if work is counted.
+    - `is_alone`: True if a named solver starts without the plans of the greedy orders, to measure it by itself.
     """
 
     deadline: Deadline = NEVER
@@ -108,6 +109,7 @@ class Control:
     counted_s: float | None = None
     raised: I64 = field(default_factory=lambda: np.zeros(1, np.int64))
     work_left: I64 = field(default_factory=lambda: np.full(1, _ENDLESS))
+    is_alone: bool = False
 
     @classmethod
     def from_limit(cls, limit_s: float, deterministic: bool = False, cancelled: threading.Event | None = None) -> Self:

@@ -156,6 +156,7 @@ def make_plan(
         "solver": by,
         "proof": proof if is_best else None,
         "problem_hash": problem_hash(problem, instance, order),
+        "read_with": problem.read_with,
     }
     return _EMPTY_PLAN.model_copy(update=facts)  # The verifier checks the plan later, so skip validation.
 
@@ -181,5 +182,6 @@ def plan_without_placements(
         pools=tuple(PoolUse(name=pool.name, size=pool.size) for pool in problem.pools),
         explanation=because or explain(problem, instance, bound),
         problem_hash=problem_hash(problem, instance),
+        read_with=problem.read_with,
         version=__version__,
     )

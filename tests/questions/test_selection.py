@@ -10,8 +10,8 @@ import pytest
 
 import memplan
 from memplan.api.cli.main import main
-from memplan.api.request_bodies import JSON
-from memplan.api.requests import head_of
+from memplan.api.request_bodies import JSON, body_shape
+from memplan.api.requests import head_of, parse_request, takes_list
 from memplan.api.service.request_task import RequestTask, run
 from memplan.api.workers.task import TaskControl
 from memplan.planner.errors import OptionError
@@ -161,3 +161,43 @@ def test_calls_about_a_plan_use_its_recorded_reading_options() -> None:
     plan = answer_request("plan", problem, "capacity=sram%3D4KiB&pin=b%3Dsram:256&copies=b%3D2")
     assert plan["read_with"] == {"capacity": ["sram=4KiB"], "pin": ["b=sram:256"], "copies": ["b=2"]}
     assert answer_request("verify", {"problem": problem, "plan": plan})["valid"]
+
+
+def test_the_record_of_how_a_problem_was_read_stands_in_the_problem_and_in_its_plans(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    full = memplan.read_problem("full.json")
+    plan = memplan.solve(full)
+    assert full.read_with is not None
+    assert plan.read_with == full.read_with == json.loads(Path("plan.json").read_text())["read_with"]
+    assert full.read_with["capacity"] == ["sram=4KiB@0x20000000"]
+    # Each later step reads the bare file as the plan says, and applies nothing twice to the adapted one.
+    memplan.write_plan(plan, full, "of_full.json")
+    assert memplan.verify("p.json", "of_full.json").valid
+    assert memplan.verify("full.json", "of_full.json").valid
+    assert answer_request(
+        "verify", {"problem": {"buffers": BUFFERS}, "plan": json.loads(Path("plan.json").read_text())}
+    )["valid"]
+    Path("more.json").write_text(json.dumps({**json.loads(Path("full.json").read_text()), "name": "more"}))
+    assert main(["plan", "more.json", "--keep", "of_full.json", "-o", "kept.json"]) == 0
+    assert main(["check", "p.json", *OPTIONS, "--budget", "sram=4KiB", "--save-baseline", "base.json", "-q"]) == 0
+    capfd.readouterr()
+    assert main(["check", "p.json", "--baseline", "base.json"]) == 0
+    assert f"the problem is read with {' '.join(OPTIONS[-2:])}" in capfd.readouterr().err
+    assert json.loads((folder / "base.json").read_text())["problem"]["read_with"] == full.read_with
+
+
+@pytest.mark.parametrize("kind", ["plan", "order"])
+def test_an_empty_list_that_is_sent_for_an_option_equals_its_default(kind: str) -> None:
+    shape = body_shape(kind)
+    models = [model for model in (shape.options, shape.reading) if model is not None]
+    body = json.dumps(QUESTIONS[kind].example).encode()
+    lists = [name for model in models for name in model.model_fields if takes_list(model, name)]
+    assert lists
+    for name in lists:
+        (plain, in_query) = (parse_request(kind, head_of(JSON, query), body) for query in ("", f"{name}=[]"))
+        whole = {"problem": PROBLEM} if kind == "plan" else QUESTIONS[kind].example
+        in_body = parse_request(kind, head_of(JSON, ""), json.dumps({**whole, "options": {name: []}}).encode())
+        for asked in (in_query, in_body):
+            assert asked.options == plain.options, name
+            assert asked.reading is None or asked.reading == type(asked.reading)(), name

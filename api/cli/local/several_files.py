@@ -25,6 +25,8 @@ def read_several(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any]:
         raise FileError(f"{paths[0]}: no such file; did you mean `memplan {shlex.join(['plan', whole])}`?")
     refuse_files(paths, together, given["persistent"] or ())
     read = []
+    if (keep := given["keep"]) is not None:
+        read_as(keep, reader.take_record)
     for path in paths:
         problem = read_as(path, lambda data: reader.problem(data, path))  # noqa: B023 - run at once
         read.append((path, problem, reader.ids_of_state(problem)))
@@ -32,7 +34,7 @@ def read_several(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any]:
     reader.application = join_problems(read, together, given["persistent"] or ())
     problem = reader.application.problem
     values: dict[str, Any] = {"problem": problem}
-    if (keep := given["keep"]) is not None:
+    if keep is not None:
         values["keep"] = read_as(keep, lambda data: reader.plan(data, keep, problem))
     return values
 

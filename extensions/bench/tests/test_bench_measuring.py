@@ -9,9 +9,11 @@ import pytest
 from memplan.extensions.bench import measuring, worker
 from memplan.extensions.bench.measuring import measure
 from memplan.extensions.bench.results import Result
+from memplan.extensions.bench.running import jobs
 from memplan.extensions.bench.summary import outcome_word
 from memplan.extensions.bench.tests.planners_to_measure import BLOCK_BYTES, BUSY_S
 from memplan.extensions.bench.worker import BenchTask
+from memplan.planner.errors import OptionError
 from memplan.solvers.portfolio import registry
 from tests.support import false_claims, public_problems
 from tests.support.tiny import FEATURES
@@ -150,6 +152,16 @@ def test_a_run_of_a_memplan_solver_has_a_curve_of_its_progress() -> None:
     assert result.curve
     assert result.curve[-1].peak == result.peak
     assert (result.version or "").startswith("memplan ")
+
+
+def test_an_engine_alone_finds_its_plan_without_that_of_greedy(tmp_path: Path) -> None:
+    (file := tmp_path / "two.csv").write_text("id,lower,upper,size\na,0,3,64\nb,2,5,32\n")
+    with_start, alone = (measure(BenchTask(str(file), name, 1, 5.0, 2**33)) for name in ("exact", "alone=exact"))
+    assert (with_start.peak, str(with_start.found_by).partition(":")[0]) == (96, "greedy")
+    assert (alone.solver, alone.peak, alone.found_by) == ("alone=exact", 96, "exact")
+    assert [each.solver for each in jobs([str(file)], ["alone=exact"], [1], 5.0, 2**33)] == ["alone=exact"]
+    with pytest.raises(OptionError, match='alone=SOLVER, plans=K@D, or module:function, got "alone=auto"'):
+        jobs([str(file)], ["alone=auto"], [1], 5.0, 2**33)
 
 
 def test_a_warm_run_does_not_count_imports_of_the_first_call() -> None:

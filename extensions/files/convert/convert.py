@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import PurePath
+from typing import cast
 
 from memplan.extensions.files.convert.answer import Converted, WrittenFile, alignment_notes, lines, write
 from memplan.extensions.files.convert.options import MODELS, OBJECTS, PROGRAMS, TFLITE, ConvertOptions
@@ -44,6 +45,9 @@ def convert(
     parts, and in an offline plan inside the file. The model as it is counts as one of them, so the arena never grows.
     """
     running, target = control.begin(options), options.to or ("json" if plan is None else "c")
+    reader = Reader(options)
+    reader.take_record(plan)
+    options = cast("ConvertOptions", reader.options)
     if target == TFLITE and options.dims:
         said = ", ".join(f"{name}={size_text(size)}" for name, size in options.dims.items())
         rule = f"must be left out if a .tflite is written, because it keeps its own sizes, got {said}"
@@ -71,7 +75,6 @@ def convert(
             raise OptionError.from_rule(name, f"applies only if C is written, got {target}", way="leave it out")
     if is_deployed:
         return deploy(file if isinstance(file, bytes) else memplan_json.write_problem(file), options, running)
-    reader = Reader(options)
     problem = file if isinstance(file, Problem) else reader.problem(file, options.name)
     if options.target is not None and options.kernels in (None, "reference") and target != "c":
         reader.warnings.append(Finding("no-effect", TARGET_NOTE, ()))
@@ -131,6 +134,7 @@ def _read_file(reader: Reader, data: bytes, name: str, _question: InputValues) -
 
 
 def _read_plan(reader: Reader, data: bytes, name: str, values: InputValues) -> Plan:
+    reader.take_record(data)
     own = Reader(reader.options)
     names_all = memplan_json.recognises(data) and b'"placements"' in data
     return own.plan(data, name, Problem(buffers=()) if names_all else own.problem(values["file"], reader.name))

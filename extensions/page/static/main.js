@@ -68,7 +68,7 @@ async function start() {
   const page = /** @type {HTMLElement} */ (document.getElementById("page"));
   const source = document.getElementById("document");
   /** @type {any} */ (window).memplan = shown;
-  if (!source) return;
+  if (!source) return document.getElementById("frame")?.remove();
   try {
     const found = await unpack(source.textContent ?? "");
     source.remove();
@@ -81,10 +81,10 @@ async function start() {
           page.prepend(h("p", { role: "alert", class: "alarm" }, nameText(error.message, 1000)));
         });
     });
-    requestAnimationFrame(() => requestAnimationFrame(() => { shown.ready = performance.now(); }));
   } catch (error) {
     fill(page, h("p", { role: "alert" }, String(error)));
   }
+  requestAnimationFrame(() => requestAnimationFrame(() => { shown.ready = performance.now(); document.getElementById("frame")?.remove(); }));
 }
 
 start();

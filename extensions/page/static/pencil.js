@@ -1,7 +1,7 @@
 // @ts-check
 // A canvas that turns times and offsets into pixels, and draws single buffers and texts.
 
-import { nameText, sizeText } from "./text.js";
+import { sizeText } from "./text.js";
 
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
 /** @typedef {import("./lanes.js").Lane} Lane */
@@ -141,18 +141,17 @@ export class Pencil {
   }
 
   /**
-   * Draw a name inside a box (upright in a tall one, shortened in the middle if too long) with its size below; return true if it has room.
+   * Draw a name inside a box (upright in a tall one) with its size below, or its last word alone; return true if it has room.
    * @param {{x: number, y: number, width: number, height: number}} box @param {number} i @param {string} colour @param {boolean} [isGrounded]  on paper
    */
   label(box, i, colour, isGrounded = false) {
     const { c, plan } = this;
     const name = plan.label(i);
     // Measured, not reckoned by its letters: or a box between two widths has a name neither way.
-    const whole = c.measureText(name).width;
-    const isUpright = box.height > box.width && whole > box.width - 8;
+    const isUpright = box.height > box.width && c.measureText(name).width > box.width - 8;
     const [along, across] = isUpright ? [box.height - 8, box.width] : [box.width - 8, box.height];
-    const text = whole <= along ? name : nameText(name, Math.floor((name.length * along) / whole) - 1);
-    if (across < 12 || (text.length < 3 && text !== name)) return false;
+    const text = [name, name.replace(/^.*[/;:](?=.)/, "")].find((each) => c.measureText(each).width <= along);
+    if (across < 12 || text === undefined) return false;
     const size = sizeText(plan.size[i]);
     const isSized = across >= 30 && size.length * LETTER <= along;
     const wide = c.measureText(text).width;

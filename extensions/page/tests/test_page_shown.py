@@ -48,6 +48,16 @@ def test_drawn_buffers_have_names_at_every_width(shared_tab: Tab, tmp_path: Path
     assert all(len(named[width]) >= 20 for width in WIDTHS[1:])
 
 
+def test_the_load_event_waits_for_the_picture_as_programs_that_make_screenshots_do(
+    shared_tab: Tab, tmp_path: Path
+) -> None:
+    problem = Problem(buffers=[Buffer(id=f"block{k}/conv{k}", size=64, start=k, end=k + 9) for k in range(500)])
+    (tmp_path / "loaded.html").write_bytes(plan_page(problem, solve(problem)))
+    shared_tab.page.goto((tmp_path / "loaded.html").as_uri(), wait_until="load")
+    assert shared_tab.page.evaluate("memplan.ready <= performance.now()")
+    assert shared_tab.page.evaluate("document.querySelectorAll('iframe').length") == 0
+
+
 def test_pools_that_are_too_small_together_are_drawn_as_one_with_the_proof(shared_tab: Tab, tmp_path: Path) -> None:
     plan = solve(POOLS)
     page = show_page(shared_tab, tmp_path, plan_page(POOLS, plan))

@@ -185,6 +185,7 @@ FIELDS: dict[str, tuple[Any, ...]] = {
     "Problem.pools": (BASE["pools"][:1], BASE["pools"][::-1]),
     "Problem.objective": ("cost", "fit", ("peak", "cost")),
     "Problem.interval": ("closed", "half-open"),
+    "Problem.read_with": ({"dims": {"batch": 1}},),
 }
 """Changed values of each field; buffer values are tried on every buffer but the first, pool values on each pool."""
 

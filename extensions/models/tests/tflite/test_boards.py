@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -123,3 +125,33 @@ def test_the_script_puts_the_arena_into_the_fast_memory_and_the_model_into_flash
     assert "NOBITS" in next(
         line for line in run("arm-none-eabi-readelf", "-S", "board.elf").splitlines() if ".dtcm" in line
     )
+
+
+def test_the_printed_commands_lead_from_a_model_and_a_chip_to_a_linked_program_of_two_memories(
+    project: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    line, lines = "check model.tflite --target esp32s3 --kernels esp-nn --budget 20KiB --format table", list[str]()
+    for name in ("plan", "convert"):
+        lines.append(line)
+        assert main(shlex.split(line)) == (1 if line.startswith("check") else 0)
+        printed = re.findall(rf"`memplan ({name} model.tflite [^`]*)`", "".join(capfd.readouterr()))
+        (line,) = [each for each in printed if "--pool psram" in each or each.endswith("_memory.c")]
+    assert main(shlex.split(line)) == 0
+    plan = json.loads((project / "plan.json").read_text())
+    assert {row["pool"] for row in plan["placements"]} == {"sram", "psram"}
+    assert (plan["read_with"]["target"], plan["read_with"]["kernels"]) == ("esp32s3", "esp-nn")
+    names = ("m.c", "model_memory.c")
+    Path("m.c").write_text(
+        '#include "model_memory.h"\nint net_main(void) { model_memory_pool_sram[0] = 1;'
+        " return model_memory_pool_psram[MODEL_MEMORY_POOL_SIZE_psram - 1] + MODEL_MEMORY_RUNTIME_TAIL; }\n"
+    )
+    for name in names:
+        run("arm-none-eabi-gcc", "-std=c11", *CORTEX_M, name, "-o", f"{name}.o")
+    run("arm-none-eabi-gcc", "-nostdlib", "-Wl,-e,net_main", *(f"{name}.o" for name in names), "-o", "board.elf")
+    sizes = {
+        row.split()[3]: int(row.split()[1], 16)
+        for row in run("arm-none-eabi-nm", "-S", "board.elf").splitlines()
+        if "pool" in row
+    }
+    assert sizes == {f"model_memory_pool_{pool['name']}": pool["used"] for pool in plan["pools"]}
+    assert len(lines) + 1 + len(names) + 1 == 6

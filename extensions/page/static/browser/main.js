@@ -99,4 +99,5 @@ const form = h("form", { class: "bar", onsubmit: (/** @type {Event} */ event) =>
 } }, given, h("label", {}, "file", chooser), h("label", {}, "capacity", capacity), h("label", {}, "seconds at most", seconds),
 h("button", { type: "submit" }, "Plan"), said);
 fill(page, form, stage);
+document.getElementById("frame")?.remove();
 droppable(document.body, take);

@@ -5,7 +5,7 @@ const MOST = 2n ** 63n - 1n;
 const FREE = -(2n ** 63n);
 /** Fields that this page's planner uses; `hint`, `traffic` and the pool fields after `reserved` do not affect the peak of one memory. */
 const TAKEN = {
-  "": ["buffers", "conflicts", "format", "interval", "name", "objective", "pools"],
+  "": ["buffers", "conflicts", "format", "interval", "name", "objective", "pools", "read_with"],
   "buffers": ["id", "size", "start", "end", "lifetimes", "alignment", "offset", "pools", "hint", "traffic"],
   "pools": ["name", "size", "alignment", "base_address", "reserved", "bank_size", "cost", "device"],
 };

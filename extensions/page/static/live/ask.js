@@ -109,7 +109,7 @@ function Form({ question, jobs, session, again }) {
       <textarea rows="3" spellcheck=${false} aria-label=${`${input.name}, as text`} hidden=${sources[k][chosen[k].at].kind !== "text"}
         value=${chosen[k].text} onInput=${(/** @type {any} */ event) => change(k, { text: event.target.value })}></textarea>
       <input type="file" aria-label=${`${input.name}, a file`} hidden=${sources[k][chosen[k].at].kind !== "file"} onChange=${(/** @type {any} */ event) =>
-        change(k, { file: event.target.files[0] ?? null })} /></div>`)}
+        change(k, { file: event.target.files[0] ?? null })} onClick=${(/** @type {any} */ event) => { event.target.value = ""; }} /></div>`)}
     <h4>Options</h4>
     ${question.options.map((option) => html`<${OptionField} option=${option} value=${options[option.name]}
       change=${(/** @type {any} */ value) => setOptions((known) => ({ ...known, [option.name]: value }))} />`)}
