@@ -21,7 +21,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from runpy import run_path
 
-from lab.support.rehearsal import ROOT, rehearse
+from lab.support.rehearsal import ROOT as ROOT
+from lab.support.rehearsal import rehearse
 from memplan.planner import __version__
 
 TARGETS: dict[str, str] = run_path(str(ROOT / "hatch_build.py"))["TARGETS"]
