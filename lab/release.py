@@ -21,9 +21,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from runpy import run_path
 
+from lab.support.rehearsal import ROOT as ROOT
+from lab.support.rehearsal import rehearse
 from memplan.planner import __version__
 
-ROOT = Path(__file__).resolve().parents[1]
 TARGETS: dict[str, str] = run_path(str(ROOT / "hatch_build.py"))["TARGETS"]
 MOST_BYTES = 6_000_000
 SUMS = "SHA256SUMS"
@@ -36,7 +37,11 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--target", choices=TARGETS, action="append", help="only this platform; may be repeated")
     parser.add_argument("--tag", help="fail if the tag is not that of the version of memplan")
     parser.add_argument("--again", action="store_true", help="make it once more elsewhere, and compare the bytes")
+    parser.add_argument("--rehearse", action="store_true", help="run all steps of RELEASING.md in a clone, for hours")
+    parser.add_argument("--without", type=int, action="append", default=[], help="a step that is not rehearsed")
     given = parser.parse_args(words)
+    if given.rehearse:
+        return rehearse(given.without)
     if given.tag not in (None, f"v{__version__}"):
         parser.error(f"--tag: must be v{__version__}, got {given.tag}")
     targets = given.target or list(TARGETS)

@@ -3,7 +3,7 @@
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -104,7 +104,7 @@ class Call:
         """Return a guard for a block that reads the command's files; the files of other systems are a stranger's."""
         more = self.flags.get("more")  # `more` lists input files in some commands and is a plain option in others.
         files = [*filter(None, self.files.values()), *(more if isinstance(more, list) else ())]
-        return guarded_reading(files, self.limit_s)
+        return guarded_reading(files, self.limit_s, self.left_s)
 
     def writing(self, work: Callable[[], Result]) -> Result:
         """Return the result of a function that writes extra files; raises OptionError if the time limit ends first."""
@@ -211,7 +211,11 @@ def answer_call(call: Call, control: Control) -> Any:
         with prefix_file_name(call.files[foreign[0]] if foreign else None):
             return question.answer_verified(call.values, call.options, control)
 
-    return add_reading_facts(call.run_in_time(work, noted=call.noted), call.reader)
+    reads = server is None and any(
+        each.is_foreign for each in question.inputs if call.values.get(each.name) is not None
+    )
+    with call.reading_guard() if reads else nullcontext():
+        return add_reading_facts(call.run_in_time(work, noted=call.noted), call.reader)
 
 
 def write_answer(

@@ -36,14 +36,14 @@ T = TypeVar("T")
 class _CommandFiles:
     """The record of the files that the current command has read and written.
 
-    `standard` has the bytes of standard input once they are read, and `written` the paths of the written files. If the
-    command line came from another machine, the command reads only the files in `sent`, by path, and instead of writing
-    its output files it stores their bytes in `kept`.
+    `piped` has the bytes of standard input and of named pipes once they are read, and `written` the paths of the
+    written files. If the command line came from another machine, the command reads only the files in `sent`, by path,
+    and instead of writing its output files it stores their bytes in `kept`.
     """
 
     files: ClassVar[dict[tuple[int, int], str]] = {}
     """The path of each file that was read, by (device, inode), which identifies the file under any of its names."""
-    standard: ClassVar[list[bytes]] = []
+    piped: ClassVar[dict[str, bytes]] = {}
     written: ClassVar[list[str]] = []
     sent: ClassVar[Mapping[str, bytes] | None] = None
     kept: ClassVar[dict[str, bytes]] = {}
@@ -56,7 +56,7 @@ def begin_command(sent: Mapping[str, bytes] | None = None) -> Mapping[str, bytes
     only these, and its output files then go to the returned mapping instead of the disk.
     """
     _CommandFiles.files.clear()
-    _CommandFiles.standard.clear()
+    _CommandFiles.piped.clear()
     _CommandFiles.written.clear()
     _CommandFiles.sent, _CommandFiles.kept = sent, {}
     return _CommandFiles.kept
@@ -70,8 +70,13 @@ def say_written() -> None:
 
 
 def read_bytes(path: str) -> bytes:
-    """Return the bytes of a file; `-` is standard input, whose bytes are kept for further reads. Raises FileError."""
+    """Return the bytes of a file; those of `-` (standard input) and of pipes are kept for further reads.
+
+    Raises FileError.
+    """
     name = "standard input" if path == STANDARD else path
+    if path in _CommandFiles.piped:
+        return _CommandFiles.piped[path]
     with os_errors_named(name):
         if path != STANDARD:
             if _CommandFiles.sent is not None:
@@ -82,11 +87,13 @@ def read_bytes(path: str) -> bytes:
             status = Path(path).stat()
             if stat.S_ISREG(status.st_mode):
                 _CommandFiles.files[status.st_dev, status.st_ino] = path
-            return data
-        if sys.stdin is None:
+                return data
+        elif sys.stdin is None:
             raise FileError(f"{name}: is closed")
-        _CommandFiles.standard[:] = _CommandFiles.standard or [sys.stdin.buffer.read()]
-    return _CommandFiles.standard[0]
+        else:
+            data = sys.stdin.buffer.read()
+    _CommandFiles.piped[path] = data
+    return data
 
 
 def refuse_read(path: str) -> None:

@@ -163,8 +163,12 @@ class Service:
         """Return a parsed request, which may have the fields `terms`; a large one without inputs, but with a hash.
 
         The hash is that of the problem if a plain plan is wanted, or else None. A large request that `arrived` at a
-        time must be parsed within its time limit, or NotInTimeError is raised.
+        time must be parsed within its time limit, or NotInTimeError is raised. FullError is raised before the parsing
+        of a request that would wait for it and then, in all probability, find the queue full.
         """
+        is_busy = self._threads.statistics().tasks_waiting >= _THREADS
+        if arrived is not None and len(body) > SMALL_BYTES and is_busy and self.queue.is_full:
+            raise self.queue.full_error()
         if len(body) <= LARGE_BYTES:
             return await self.run_work(partial(parse_request, kind, head, body, terms=terms), len(body)), None
         limit_s = _READ_S if arrived is None else stated_time_limit_s(kind, head, body, self.settings)

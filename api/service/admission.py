@@ -107,6 +107,16 @@ class AdmissionQueue:
         """The number of waiting requests that may still be refused."""
         return sum(wish.due < inf for wish in self._queue)
 
+    @property
+    def is_full(self) -> bool:
+        """True if no slot is free, and no further request may wait for one."""
+        return len(self._held) >= self.places and self.waiting_count >= self.length
+
+    def full_error(self, free_s: float = 0.0) -> FullError:
+        """Return the refusal of a request that may not wait; a slot becomes free in about `free_s` seconds."""
+        rule = f"all {self._of_key} places are taken and {self.waiting_count} callers wait already"
+        return FullError(f"memplan: {rule}", free_s)
+
     def note_first(self, place: Seat) -> None:
         """Record the time of a request's first answer."""
         place.first_at = place.first_at or time.monotonic()
@@ -138,8 +148,7 @@ class AdmissionQueue:
         if wish.due < inf:
             free_s, is_late, are_others_late = self._expected_wait(wish)
             if self.waiting_count >= self.length:
-                rule = f"all {self._of_key} places are taken and {self.waiting_count} callers wait already"
-                self._refuse(wish, FullError(f"memplan: {rule}", free_s))
+                self._refuse(wish, self.full_error(free_s))
                 return
             if is_late or are_others_late:
                 self._refuse_after_wait(wish, free_s)

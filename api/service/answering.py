@@ -50,8 +50,9 @@ from memplan.solvers.search.result import SolveResult
 
 MAX_LOST = 3
 """How many times a search is restarted from the best known plan after its child process died; other tasks: once."""
-_QUICK_S = 0.1
-"""The seconds of a quick search in this process before a child process continues it."""
+_QUICK_S, _FULL_S, _FULL_QUICK = 0.1, 0.025, 2
+"""The seconds of a quick search in this process before a child process continues it, or before a refusal if the queue
+is full; and the number of quick searches that may wait while it is."""
 _QUICK_BUFFERS = 20_000
 """The number of buffers above which a quick search runs only if a child process would have too little time."""
 _CARRIED_S = 1e-5
@@ -209,7 +210,8 @@ class Answering:
         is_large = len(problem.problem.buffers) > _QUICK_BUFFERS
         if is_large and left_s >= _min_child_s(problem):
             return None
-        limit_s = min(call.options.time_limit_s, inf if is_large else _QUICK_S, max(_LEAST_S, left_s))
+        quick_s = _FULL_S if self._queue.is_full else inf if is_large else _QUICK_S
+        limit_s = min(call.options.time_limit_s, quick_s, max(_LEAST_S, left_s))
         control = Control(Deadline.from_limit(limit_s))
         begun = problem.start or problem.instance
         return OneSearch(problem.problem, call.options, control, is_quick=True, instance=begun)
@@ -219,6 +221,8 @@ class Answering:
     ) -> WorkAnswer:
         """Search quickly, then in a child process from the best known plan; raises FullError if neither gets a slot."""
         best, began, tried_s = start, time.monotonic(), 0.0
+        if self._queue.is_full and self._places.statistics().tasks_waiting >= _FULL_QUICK:
+            raise self._queue.full_error()
         if quick is not None:
             with anyio.move_on_after(max(0.0, call.deadline.remaining_s)):
                 best = await to_thread.run_sync(quick.finish, limiter=self._places)
@@ -244,7 +248,8 @@ class Answering:
             if best is not None and best.plan.status == "infeasible":
                 return await self._keep_result(call, problem, best)  # This result explains why no plan fits.
             has_plan = best is not None and bool(best.plan.placements)
-            is_busy = isinstance(error, NoTurnError) or call.deadline.remaining_s <= 0
+            # Nobody is refused late: who has waited for a quick search gets its plan.
+            is_busy = isinstance(error, NoTurnError) or call.deadline.remaining_s <= 0 or tried_s > 2 * _QUICK_S
             if not has_plan and isinstance(error, FullError | TooMuchMemoryError | LostWorkersError):
                 raise
             if isinstance(error, FullError) and not is_busy:

@@ -12,6 +12,7 @@ import click
 from pydantic_core import to_json
 
 from memplan.api.cli.flags import LIST_FORMAT, Argument, Flag
+from memplan.api.cli.guarded import guarded_reading
 from memplan.api.cli.help import SectionedCommand
 from memplan.api.cli.streams import (
     PAGE,
@@ -212,7 +213,8 @@ def _answer_for_step(step: str, options: dict[str, Any], of_script: dict[str, An
         )
     if any(of_script.values()):
         raise OptionError("STEP: must be SCRIPT.py:FUNCTION for --suggest, --computed, --compiled and --snapshot")
-    return read_as(step, lambda data: _answer_for_file(data, options, dims))
+    with guarded_reading([step]):
+        return read_as(step, lambda data: _answer_for_file(data, options, dims))
 
 
 def _answer_for_file(data: bytes, options: dict[str, Any], dims: Sequence[str]) -> SnapshotAnswer | GraphFits:

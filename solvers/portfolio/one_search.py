@@ -248,6 +248,8 @@ class OneSearch:
         for solver, why in refusals:
             _logger().warning("%s: %s; %s", solver, why, plan.problem_hash, extra={"refused_solver": solver})
         reason, has_failures = self._search.stop_reason, bool(self._failures or refusals)
+        if reason == "time_limit" and plan.status == "optimal":  # The first plan of a search may be made after that.
+            reason = "proved"
         return SolveResult(plan, assignment, proof, reason, self._deadline.passed_s, has_failures)
 
     def interim_result(self) -> SolveResult | None:

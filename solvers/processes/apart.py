@@ -71,6 +71,7 @@ def run_in_thread(
         thread.is_abandoned = True
         with _writing:  # The abandoned thread may be writing a file, so let it finish.
             raise
+    thread.join()  # A caller may fork, for which no other thread may be left.
     for error in errors:
         raise error
     return results[0]

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from lab import platforms, release
+from lab.support import rehearsal
 
 WORKFLOWS = sorted((Path(__file__).parents[2] / ".github" / "workflows").glob("*.yml"))
 
@@ -44,6 +45,19 @@ def test_a_file_that_is_too_large_or_refers_to_a_url_is_a_fault(tmp_path: Path) 
     large = tmp_path / "memplan-1.0.0.tar.gz"
     large.write_bytes(bytes(release.MOST_BYTES + 1))
     assert list(release.faults(large)) == [f"{large.name}: must have at most 6,000,000 bytes, got 6,000,001"]
+
+
+def test_a_rehearsal_fails_where_a_step_fails_or_cannot_be_run_unless_it_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    steps = rehearsal.steps_of((release.ROOT / "RELEASING.md").read_text(encoding="utf-8"))
+    assert (list(steps), set(rehearsal.NEEDS) < set(steps)) == ([*range(1, 11)], True)
+    monkeypatch.setattr(rehearsal, "ENVIRONMENTS", {})
+    monkeypatch.setattr(rehearsal, "NEEDS", {3: ["no-such-program"]})
+    assert rehearsal.run_steps({1: "echo done", 2: "exit 3", 3: "true"}, tmp_path, [2, 3]) == 0
+    assert rehearsal.run_steps({1: "true", 2: "exit 3"}, tmp_path) == 1
+    assert rehearsal.run_steps({1: "true", 3: "true"}, tmp_path) == 1
+    assert "step 3: needs no-such-program; --without 3 leaves it out" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)

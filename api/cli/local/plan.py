@@ -89,7 +89,8 @@ def plan(line: CommandLine) -> int:
         raise OptionError(f"prove: {rule}")
     with call_control(call, draws=True) as control:
         if _BEST in (call.flags["order"] or ()):
-            call.values = call.run_in_time(lambda: load_search("reorder")(call, control))
+            with call.reading_guard():
+                call.values = call.run_in_time(lambda: load_search("reorder")(call, control))
         answer = answer_call(call, control)
     if not isinstance(answer, Plan):
         write_answer(call, answer)

@@ -164,15 +164,19 @@ from memplan.api.cli.main import main
 from memplan.planner.systems import FileReader, file_readers
 sys.modules["code"] = types.SimpleNamespace(read=lambda data, options: eval(data.partition(b":")[2]))
 file_readers()["code"] = FileReader("code", lambda data: data.startswith(b"code:"), "code")
+if sys.argv[1] == "fits":
+    from memplan.extensions.torch import graph_fits
+    graph_fits.is_graph = lambda data: True
 sys.exit(main())
 """
+LARGE = "b'x' * (1 << 30)"
 NEVER = "__import__('functools').reduce(lambda inner, _: (inner, inner), range(60), 1).__hash__()"
 
 
-def command_on_code(folder: Path, code: str) -> subprocess.Popen[str]:
-    """Start `memplan plan` on a file whose reader evaluates this expression."""
+def command_on_code(folder: Path, code: str, command: str = "plan --time-limit 1") -> subprocess.Popen[str]:
+    """Start a command on a file whose reader evaluates this expression."""
     (folder / "model").write_text(f"code:{code}")
-    words = [sys.executable, "-c", READS_CODE, "plan", "model", "--time-limit", "1"]
+    words = [sys.executable, "-c", READS_CODE, *command.split(), "model"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     return subprocess.Popen(words, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)
 
@@ -182,7 +186,6 @@ def command_on_code(folder: Path, code: str) -> subprocess.Popen[str]:
 @pytest.mark.parametrize(
     ("code", "status", "sentence"),
     [
-        ("b'x' * (1 << 30)", 2, "memplan: error: model: must be parsed within 402653184 bytes of memory, got more\n"),
         (NEVER, 2, "memplan: error: time-limit: must be enough for an answer, got 1\n"),
         ("__import__('os').kill(__import__('os').getppid(), 2) or __import__('time').sleep(60)", 130, ""),
         ("__import__('os').abort()", 2, "memplan: error: model: cannot be read: its reader ended with status -6\n"),
@@ -194,3 +197,24 @@ def test_a_reader_in_c_that_grows_or_never_returns_or_dies_ends_with_one_sentenc
     with command_on_code(tmp_path, code) as process:
         _, said = process.communicate(timeout=30)
     assert (process.returncode, said) == (status, sentence)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the memory of a process to others")
+@pytest.mark.parametrize("command", ["plan", "plan --order best", "convert", "compare", "fits", "order"])
+def test_every_command_that_reads_a_file_of_another_system_does_so_within_a_limit(command: str, tmp_path: Path) -> None:
+    with command_on_code(tmp_path, LARGE, command) as process:
+        _, said = process.communicate(timeout=30)
+    rule = "model: must be parsed within 402658896 bytes of memory, got more"
+    assert (process.returncode, said) == (2, f"memplan: error: {rule}\n")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the memory of a process to others")
+def test_a_problem_on_standard_input_may_be_large(tmp_path: Path) -> None:
+    text = b"id,lower,upper,size\na,0,1,4\n"
+    code = f"import memplan.api.cli.guarded as g; g._MOST_BYTES = 0\n{READS_CODE}"
+    words = [sys.executable, "-c", code, "plan", "-"]
+    done = subprocess.run(
+        words, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, input=text, capture_output=True
+    )
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -49,6 +49,20 @@ def test_a_full_queue_admits_only_quick_requests_until_its_waiting_client_discon
     assert queue.busy_slots == 1
 
 
+def test_many_requests_at_a_full_queue_are_refused_without_a_search_for_each(searching_server: RunningServer) -> None:
+    queue, client, searched = searching_server.service.queue, searching_server.client, "memplan_solve_seconds_count{"
+
+    def search_count() -> float:
+        lines = client.get("/metrics").text.splitlines()
+        return sum(float(line.split()[-1]) for line in lines if line.startswith(searched))
+
+    with send_request(searching_server, HARD_TOO), ThreadPoolExecutor(24) as pool:
+        assert wait_until(lambda: queue.waiting_count == 1)
+        before = search_count()
+        answers = [*pool.map(lambda body: client.post("/v1/plan", content=body).status_code, [AS_HARD] * 24)]
+        assert (answers, search_count() - before < 24) == ([429] * 24, True)
+
+
 def test_a_request_that_times_out_in_the_queue_gets_the_plan_of_the_quick_search(
     searching_server: RunningServer,
 ) -> None:

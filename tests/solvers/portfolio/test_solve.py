@@ -268,3 +268,9 @@ def test_a_proof_about_few_buffers_is_checked_by_a_second_search_before_it_is_tr
     plan = solve(RING, solver="denies")
     assert (plan.peak, plan.lower_bound, plan.stop_reason) == (6, 4, None)
     assert "denies: its proof about" in caplog.text
+
+
+def test_an_optimal_first_plan_is_proved_even_if_the_time_was_over_before_it() -> None:
+    buffers = [{"id": k, "size": 1 + k % 9, "start": k, "end": k + 1} for k in range(2000)]
+    plan = solve(Problem.model_validate({"buffers": buffers}), time_limit_s=1e-6)
+    assert (plan.status, plan.stop_reason) == ("optimal", "proved")
