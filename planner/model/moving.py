@@ -125,10 +125,11 @@ def is_whole_home(problem: Problem, row: MovingBuffer, pool: int) -> bool:
     return is_usable and row.given in (None, pool) and row.kept_in in (None, pool)
 
 
-def problem_of_pieces(problem: Problem, pieces: Sequence[Piece]) -> Problem:
+def problem_of_pieces(problem: Problem, pieces: Sequence[Piece], pool: int | None = None) -> Problem:
     """Return the problem whose buffers are pieces, with their numbers as names, each with the rules of its buffer.
 
-    A piece of an alias lies in the piece of its root that has the same pool and covers its times.
+    With `pool`, all pieces lie in this pool, and the problem has no other. A piece of an alias lies in the piece of its
+    root that has the same pool and covers its times.
     """
     numbers: dict[int, list[int]] = {}
     for k, piece in enumerate(pieces):
@@ -148,8 +149,10 @@ def problem_of_pieces(problem: Problem, pieces: Sequence[Piece]) -> Problem:
         for b in numbers_of(other)
         if pieces[a].pool == pieces[b].pool
     ]
-    together = [list(chain.from_iterable(map(numbers_of, group))) for group in problem.together]
-    pools = [pool.model_dump(exclude_unset=True, exclude={"direct", "cost"}) for pool in problem.pools]
+    groups = problem.together if pool is None else ()
+    together = [list(chain.from_iterable(map(numbers_of, group))) for group in groups]
+    kept = problem.pools if pool is None else problem.pools[pool : pool + 1]
+    pools = [one.model_dump(exclude_unset=True, exclude={"direct", "cost"}) for one in kept]
     return Problem(
         buffers=rows,
         conflicts=apart,

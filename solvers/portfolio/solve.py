@@ -72,6 +72,8 @@ def search_plan(
     options.check()
     if not control.has_deadline and not options.deterministic:
         control = replace(control, deadline=Deadline.from_limit(options.time_limit_s))
+    if problem.moves:
+        return _solve_moves(problem, options, control, start)
     if problem.equal_use:
         return _solve_equal_pools(problem, options, control, start, is_quick)
     is_own = is_own_planner(options.solver)
@@ -98,6 +100,14 @@ def search_plan(
     if options.deterministic:
         update["options"] = options.recorded_options()
     return attach_problem(result.answer(options.deterministic).model_copy(update=update), problem)
+
+
+def _solve_moves(problem: Problem, options: SolveOptions, control: Control, start: Plan | None) -> Plan:
+    from memplan.solvers.moves.search import solve_moves
+
+    if start is not None:
+        raise OptionError("start: must be left out for a problem with moves")
+    return attach_problem(solve_moves(problem, options, control), problem)
 
 
 def _solve_equal_pools(

@@ -1,0 +1,415 @@
+"""The integer program of the pieces of all buffers, without offsets: which pools hold a buffer at which times.
+
+Each buffer has grid times at which copies may begin or arrive and operations may use it. A column states that a right
+piece lies in a pool from one grid time to the next, that a copy begins, or that an access uses a pool. Rows limit the
+load of each pool at each time. `docs/moves.md` has the rules.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import gcd, lcm
+from typing import NamedTuple
+
+import numpy as np
+
+from memplan.planner.instance.instance import F64
+from memplan.planner.model.buffer_table import I64, column
+from memplan.planner.model.moving import MovingBuffer, Piece, moves_of
+from memplan.planner.model.plan import Copied
+from memplan.planner.model.problem import Problem
+from memplan.solvers.memory_choice.program import ChoiceProgram
+
+_MOST_GRID = 4_000
+"""The limit of grid times, summed over the buffers, up to which copies may begin at every time."""
+_SHIFTS = (1, 2, 4, 8, 16)
+"""The steps by which copies may begin earlier than needed, if the bytes of a step are limited."""
+
+Terms = list[int]
+"""The numbers of columns whose sum is meant."""
+
+
+class Capacity(NamedTuple):
+    """The bytes of a pool, in cells of `step` bytes, to which sizes are rounded up; None without a limit."""
+
+    most: int | None
+    step: int
+
+    def load(self, size: int) -> int:
+        """Return the bytes that a buffer takes from the pool."""
+        return -(-size // self.step) * self.step
+
+
+def capacities(problem: Problem, rows: Sequence[MovingBuffer]) -> list[Capacity]:
+    """Return the capacity of each pool; it has no limit if all buffers that are ever alive together fit."""
+    found = []
+    for q, pool in enumerate(problem.pools):
+        here = [row for row in rows if q in row.pools]
+        step = gcd(*(lcm(int(problem.buffers.alignment[row.position]), pool.alignment) for row in here)) or 1
+        step = 1 if pool.base_address % step or pool.reserved else step
+        if pool.size is None:
+            found.append(Capacity(None, step))
+            continue
+        most = pool.size - sum(width for _, width in pool.reserved) if step == 1 else -(-pool.size // step) * step
+        change: dict[int, int] = {}
+        for row in here:
+            for time, sign in ((row.start, 1), (row.end, -1)):
+                change[time] = change.get(time, 0) + sign * Capacity(0, step).load(row.size)
+        load = np.cumsum([change[time] for time in sorted(change)]).max(initial=0)
+        found.append(Capacity(None if load <= most and not pool.reserved else most, step))
+    return found
+
+
+@dataclass(eq=False)
+class Timeline:
+    """The columns of one buffer: at each grid time and pool, the first for pieces, and those for copies."""
+
+    row: MovingBuffer
+    times: list[int]
+    points: list[list[Terms]] = field(default_factory=list)
+    gaps: list[list[Terms]] = field(default_factory=list)
+    copies: list[tuple[int, int, int, int]] = field(default_factory=list)
+    """(column, grid time, from, to) of each copy."""
+
+    def pieces(self, values: I64) -> list[Piece]:
+        """Return the pieces of a solution, in which each column is 0 or 1."""
+        pieces = []
+        for q in self.row.pools:
+            begun: int | None = None
+            for j, time in enumerate(self.times):
+                if begun is None and values[self.points[j][q]].any():
+                    begun = time
+                if begun is not None and not values[self.gaps[j][q]].any():
+                    pieces.append(Piece(self.row.position, q, begun, time + 1))
+                    begun = None
+            if begun is not None:
+                pieces.append(Piece(self.row.position, q, begun, self.row.end))
+        return sorted(pieces, key=lambda piece: (piece.start, piece.end))
+
+
+class PiecesProgram:
+    """The program of a problem; `is_complete` if a solution of any plan is a solution of the program."""
+
+    def __init__(self, problem: Problem, rows: Sequence[MovingBuffer], limits: Sequence[Capacity]) -> None:
+        """Write all columns and rows; `limits` may be lower than the capacities of the pools."""
+        self.problem, self.limits = problem, limits
+        self.rules = moves_of(problem)
+        self.cost: list[float] = []
+        self._equal: list[tuple[Terms, int]] = []
+        self._at_most: list[tuple[Terms, Terms, int]] = []
+        every = sum(row.end - row.start for row in rows) <= _MOST_GRID
+        open_pools = [q for q, limit in enumerate(limits) if limit.most is None]
+        is_tiered = len(limits) == 2 and bool(open_pools) and self.rules.bytes_per_step is None
+        self.is_complete = every or is_tiered
+        self.keeps_open = is_tiered and self.rules.lead == 0
+        self.timelines = [self._timeline(row, every) for row in rows]
+        self._tie_groups()
+
+    def _column(self, cost: float = 0.0) -> int:
+        self.cost.append(cost)
+        return len(self.cost) - 1
+
+    def _limit(self, terms: Iterable[int], others: Iterable[int], most: int = 0) -> None:
+        """Add the row sum(terms) - sum(others) <= most."""
+        self._at_most.append(([*terms], [*others], most))
+
+    def _timeline(self, row: MovingBuffer, every: bool) -> Timeline:
+        line = Timeline(row, self._grid(row, every))
+        _Writer(self, line).write()
+        return line
+
+    def _grid(self, row: MovingBuffer, every: bool) -> list[int]:
+        last = row.end - 1
+        if row.is_fixed or len(row.pools) == 1:
+            return sorted({row.start, last, *(use.time for use in row.uses)})
+        if every:
+            return [*range(row.start, row.end)]
+        lead, shifts = self.rules.lead, _SHIFTS if self.rules.bytes_per_step is not None else ()
+        needed = [use.time for use in row.uses] + ([] if row.kept_in is None else [row.end])
+        starts = {time - lead - shift for time in needed for shift in (0, *shifts)}
+        starts |= {use.time + shift for use in row.uses if use.write is not None for shift in (0, *shifts)} | {
+            row.start
+        }
+        grid = starts | {time + lead for time in starts} | {use.time for use in row.uses} | {row.start, last}
+        return sorted(time for time in grid if row.start <= time <= last)
+
+    def _tie_groups(self) -> None:
+        """Let the buffers of each list of `together` choose one pool."""
+        by_position = {line.row.position: line for line in self.timelines}
+        for group in self.problem.together:
+            lines = [by_position[i] for i in {self.problem.root_of(name) for name in group}]
+            for one, other in pairwise(lines):
+                for q in range(len(self.limits)):
+                    self._limit(one.points[0][q], other.points[0][q])
+                    self._limit(other.points[0][q], one.points[0][q])
+
+    def forbid(self, terms: Sequence[int]) -> None:
+        """Forbid that all of these columns are 1."""
+        self._limit(terms, (), len(terms) - 1)
+
+    def columns_in(self, q: int, chosen: I64) -> Terms:
+        """Return the columns of a solution by which pieces take room in a pool."""
+        terms = {
+            col for line in self.timelines for parts in (line.points, line.gaps) for each in parts for col in each[q]
+        }
+        return [col for col in sorted(terms) if chosen[col]]
+
+    def rows(self) -> ChoiceProgram:
+        """Return the program for the engine, whose first rows are equations."""
+        row: list[int] = []
+        index: list[int] = []
+        value: list[float] = []
+        most = [1.0] * len(self._equal)
+        for r, (terms, _) in enumerate(self._equal):
+            row += [r] * len(terms)
+            index += terms
+            value += [1.0] * len(terms)
+        for terms, others, limit in self._at_most:
+            row += [len(most)] * (len(terms) + len(others))
+            index += terms + others
+            value += [1.0] * len(terms) + [-1.0] * len(others)
+            most.append(float(limit))
+        parts = [(np.array(row, dtype=np.int64), np.array(index, dtype=np.int64), np.array(value))]
+        for r, i, v, limits in self._loads(len(most)):
+            parts.append((r, i, v))
+            most += limits
+        rows, indices, values = (np.concatenate(each) for each in zip(*parts, strict=True))
+        n = max(1, len(self.cost))
+        keys, place = np.unique(rows * n + indices, return_inverse=True)
+        summed = np.zeros(len(keys))
+        np.add.at(summed, place, values)
+        none = column([])
+        return ChoiceProgram(
+            len(self._equal),
+            np.array(self.cost) / self.cost_scale,
+            column(np.searchsorted(keys, np.arange(len(most) + 1) * n)),
+            column(keys % n),
+            summed,
+            np.array(most),
+            none,
+            none,
+            none,
+            np.zeros(0),
+        )
+
+    @property
+    def cost_scale(self) -> float:
+        """The divisor of costs, because the tolerances of the engine are absolute."""
+        return max(1.0, max(self.cost, default=0.0) / 1e5)
+
+    def _loads(self, first: int) -> Iterable[tuple[I64, I64, F64, list[float]]]:
+        """Yield the rows of each limited pool, and of the bytes of a step, numbered from `first`."""
+        moments = sorted({time for line in self.timelines for time in line.times})
+        for q, limit in enumerate(self.limits):
+            if limit.most is None:
+                continue
+            loads: list[dict[int, int]] = [{} for _ in moments]
+            for line in self.timelines:
+                self._add_loads(line, q, limit.load(line.row.size), moments, loads)
+            bound = {tuple(load.items()): None for load in loads if sum(load.values()) > limit.most}
+            yield self._scaled(first, [dict(items) for items in bound], limit.most)
+            first += len(bound)
+        if self.rules.bytes_per_step is not None:
+            begun: dict[int, dict[int, int]] = {}
+            for line in self.timelines:
+                for col, time, _, _ in line.copies:
+                    begun.setdefault(time, {})[col] = line.row.size
+            yield self._scaled(first, [*begun.values()], self.rules.bytes_per_step)
+
+    def _add_loads(self, line: Timeline, q: int, size: int, moments: list[int], loads: list[dict[int, int]]) -> None:
+        if size == 0 or q not in line.row.pools:
+            return
+        for j, time in enumerate(line.times):
+            at = bisect_left(moments, time)
+            for col in line.points[j][q]:
+                loads[at][col] = loads[at].get(col, 0) + size
+            end = line.times[j + 1] if j + 1 < len(line.times) else line.row.end
+            for col in line.gaps[j][q]:
+                for between in range(at + 1, bisect_left(moments, end)):
+                    loads[between][col] = loads[between].get(col, 0) + size
+
+    @staticmethod
+    def _scaled(first: int, loads: list[dict[int, int]], most: int) -> tuple[I64, I64, F64, list[float]]:
+        scale = 1e5 / max(1, most)
+        counts = [len(load) for load in loads]
+        index = np.array([col for load in loads for col in load], dtype=np.int64)
+        value = np.array([size for load in loads for size in load.values()], dtype=np.float64) * scale
+        return np.repeat(np.arange(first, first + len(loads)), counts), index, value, [most * scale] * len(loads)
+
+    def solution(self, values: F64) -> tuple[list[Piece], list[Copied]]:
+        """Return the pieces and the copies of a solution, in order of time."""
+        chosen = column(values > 0.5)
+        pieces = [piece for line in self.timelines for piece in line.pieces(chosen)]
+        names, ids = [pool.name for pool in self.problem.pools], self.problem.buffers.ids
+        copies = [
+            Copied(id=ids[line.row.position], source=names[p], to=names[q], time=time, bytes=line.row.size)
+            for line in self.timelines
+            for col, time, p, q in line.copies
+            if chosen[col]
+        ]
+        return pieces, sorted(copies, key=lambda copy: copy.time)
+
+    def cost_of(self, values: F64) -> float:
+        """Return the cost of a solution."""
+        return float(np.dot(np.array(self.cost), values > 0.5))
+
+
+class _Writer:
+    """Writes the columns and rows of one buffer, in order of time."""
+
+    def __init__(self, program: PiecesProgram, line: Timeline) -> None:
+        """Start before the first grid time."""
+        self.program, self.line, self.row = program, line, line.row
+        self.lead = program.rules.lead
+        self.prices = [pool.cost for pool in program.problem.pools]
+        self.direct = [q for q in self.row.pools if program.problem.pools[q].direct]
+        self.writes = [use.time for use in self.row.uses if use.write is not None]
+        self.uses = {use.time: use for use in self.row.uses}
+        self.may_move = not self.row.is_fixed and len(self.row.pools) > 1 and len(self.row.uses) + self._is_kept > 0
+        self.arriving: dict[int, list[tuple[int, int]]] = {}
+        """By time, the (column, pool) of each copy that arrives."""
+        self.stops = {*line.times, line.row.end} if self.lead else {*line.times}
+        self.flying: list[tuple[int, int, int]] = []
+        """The (column, pool, arrival) of the copies under way."""
+
+    @property
+    def _is_kept(self) -> bool:
+        return self.row.kept_in is not None
+
+    def write(self) -> None:
+        """Write all grid times."""
+        row, program = self.row, self.program
+        pools = row.pools if row.given is None else [row.given]
+        first = {q: program._column() for q in pools}
+        program._equal.append(([*first.values()], 1))
+        kept: dict[int, Terms] = {q: [col] for q, col in first.items()}
+        for j, time in enumerate(self.line.times):
+            kept = self._write_time(j, time, kept)
+        if row.kept_in is not None:
+            late = [col for col, q in self.arriving.get(row.end, []) if q == row.kept_in]
+            program._limit((), [*kept.get(row.kept_in, []), *late], -1)
+
+    def _write_time(self, j: int, time: int, kept: dict[int, Terms]) -> dict[int, Terms]:
+        program, row, none = self.program, self.row, ()
+        use = self.uses.get(time)
+        flying = [each for each in self.flying if each[2] > time]
+        right = {q: [*kept.get(q, none)] for q in row.pools}
+        for col, q in self.arriving.get(time, []):
+            right[q].append(col)
+        before = {q: [*terms] for q, terms in right.items()}
+        begun = self._begin_copies(j, time, before)
+        flying += [(col, q, time + self.lead) for col, _, q in begun if self.lead]
+        if not self.lead:
+            for col, _, q in begun:
+                right[q].append(col)
+        points = {q: [*right[q], *(col for col, to, _ in flying if to == q)] for q in row.pools}
+        for terms in points.values():
+            if len(terms) > 1:
+                program._limit(terms, (), 1)
+        after = right
+        if use is not None and use.read is not None:
+            self._access(right, use.read)
+        if use is not None and use.write is not None:
+            written = self._access(right, use.write)
+            for q, col in written.items():
+                cheaper = [p for p in self.direct if (self.prices[p], p) < (self.prices[q], q)]
+                for p in cheaper:
+                    program._limit([col, *right[p]], (), 1)
+            sent = self._send_copies(time, written)
+            after = {q: [written[q]] if q in written else [] for q in row.pools}
+            flying = [(col, q, time + self.lead) for col, q in sent] if self.lead else []
+            if not self.lead:
+                for col, q in sent:
+                    after[q].append(col)
+            points = {q: self._room(points[q], [col for col, to in sent if to == q]) for q in row.pools}
+        self.flying = flying
+        self.line.points.append([points.get(q, []) for q in range(len(program.limits))])
+        is_last = j + 1 == len(self.line.times)
+        following = self._keep(after, points, is_last, reuses=use is None or use.write is None)
+        gaps = {q: [*following.get(q, none), *(col for col, to, _ in flying if to == q)] for q in row.pools}
+        self.line.gaps.append([gaps.get(q, []) for q in range(len(program.limits))])
+        return following
+
+    def _room(self, before: Terms, sent: Terms) -> Terms:
+        """Return a column for the room at a time when a piece may become stale and be written again by a copy."""
+        if not sent:
+            return before
+        room = self.program._column()
+        self.program._limit(before, [room])
+        self.program._limit(sent, [room])
+        self.program._limit([room], [*before, *sent])
+        return [room]
+
+    def _keep(self, after: dict[int, Terms], points: dict[int, Terms], is_last: bool, reuses: bool) -> dict[int, Terms]:
+        program, row = self.program, self.row
+        following: dict[int, Terms] = {}
+        for q in row.pools:
+            if not after[q] or (is_last and q != row.kept_in):
+                continue
+            is_open = program.keeps_open and program.limits[q].most is None
+            if (not self.may_move or is_open) and reuses and len(after[q]) == 1:
+                following[q] = after[q]
+                continue
+            col = program._column()
+            program._limit([col], after[q])
+            following[q] = [col]
+        if not is_last:
+            program._limit((), [col for terms in following.values() for col in terms], -1)
+        return following
+
+    def _may_begin(self, time: int, is_after_write: bool) -> bool:
+        """Return True if a copy that begins at a time arrives within the lifetime, and no write makes it stale."""
+        arrival = time + self.lead
+        if not self.may_move or arrival not in self.stops:
+            return False
+        low = bisect_right(self.writes, time) if is_after_write else bisect_left(self.writes, time)
+        return not self.lead or low == bisect_left(self.writes, arrival)
+
+    def _begin_copies(self, j: int, time: int, right: dict[int, Terms]) -> list[tuple[int, int, int]]:
+        """Return the (column, from, to) of the copies that begin before the accesses of a time."""
+        use = self.uses.get(time)
+        is_unwritten = j == 0 and self.row.given is None and use is not None and use.write is not None
+        if is_unwritten or not self._may_begin(time, False):
+            return []
+        begun = []
+        for q in self.row.pools:
+            is_open = self.program.keeps_open and self.program.limits[q].most is None
+            if is_open and j > 0:
+                continue  # A copy to a pool without a limit may as well begin at the start or after the last write.
+            for p in self.row.pools:
+                if p != q and right[p]:
+                    begun.append((self._copy(time, p, q), p, q))
+                    self.program._limit([begun[-1][0]], right[p])
+        return begun
+
+    def _send_copies(self, time: int, written: dict[int, int]) -> list[tuple[int, int]]:
+        """Return the (column, to) of the copies of a value that has just been written."""
+        if not self._may_begin(time, True):
+            return []
+        sent = []
+        for p, source in written.items():
+            for q in self.row.pools:
+                if p != q:
+                    sent.append((self._copy(time, p, q), q))
+                    self.program._limit([sent[-1][0]], [source])
+        return sent
+
+    def _copy(self, time: int, p: int, q: int) -> int:
+        col = self.program._column(self.row.size * (self.prices[p] + self.prices[q]))
+        self.line.copies.append((col, time, p, q))
+        if self.lead:
+            self.arriving.setdefault(time + self.lead, []).append((col, q))
+        return col
+
+    def _access(self, right: dict[int, Terms], count: int) -> dict[int, int]:
+        """Let an access use one of the right pieces; return the column of each pool that it may use."""
+        chosen = {}
+        for q in self.direct:
+            if right[q]:
+                chosen[q] = self.program._column(count * self.prices[q])
+                self.program._limit([chosen[q]], right[q])
+        self.program._equal.append(([*chosen.values()], 1))
+        return chosen
