@@ -18,7 +18,7 @@ import numpy as np
 
 from memplan.planner.instance.instance import F64
 from memplan.planner.model.buffer_table import I64, column
-from memplan.planner.model.moving import MovingBuffer, Piece, moves_of
+from memplan.planner.model.moving import MovingBuffer, Piece, Used, moves_of
 from memplan.planner.model.plan import Copied
 from memplan.planner.model.problem import Problem
 from memplan.solvers.memory_choice.program import ChoiceProgram
@@ -98,6 +98,8 @@ class PiecesProgram:
         self.problem, self.limits = problem, limits
         self.rules = moves_of(problem)
         self.cost: list[float] = []
+        self.base = 0.0
+        """The cost of a solution in which all columns are 0."""
         self._equal: list[tuple[Terms, int]] = []
         self._at_most: list[tuple[Terms, Terms, int]] = []
         every = sum(row.end - row.start for row in rows) <= _MOST_GRID
@@ -198,7 +200,7 @@ class PiecesProgram:
     @property
     def cost_scale(self) -> float:
         """The divisor of costs, because the tolerances of the engine are absolute."""
-        return max(1.0, max(self.cost, default=0.0) / 1e5)
+        return max(1.0, max(map(abs, self.cost), default=0.0) / 1e5)
 
     def _loads(self, first: int) -> Iterable[tuple[I64, I64, F64, list[float]]]:
         """Yield the rows of each limited pool, and of the bytes of a step, numbered from `first`."""
@@ -254,7 +256,7 @@ class PiecesProgram:
 
     def cost_of(self, values: F64) -> float:
         """Return the cost of a solution."""
-        return float(np.dot(np.array(self.cost), values > 0.5))
+        return self.base + float(np.dot(np.array(self.cost), values > 0.5))
 
 
 class _Writer:
@@ -271,6 +273,8 @@ class _Writer:
         self.may_move = not self.row.is_fixed and len(self.row.pools) > 1 and len(self.row.uses) + self._is_kept > 0
         self.arriving: dict[int, list[tuple[int, int]]] = {}
         """By time, the (column, pool) of each copy that arrives."""
+        self.is_born = False
+        """Whether an access writes the buffer at the start of its lifetime, so that it has no value before."""
         self.stops = {*line.times, line.row.end} if self.lead else {*line.times}
         self.flying: list[tuple[int, int, int]] = []
         """The (column, pool, arrival) of the copies under way."""
@@ -282,7 +286,9 @@ class _Writer:
     def write(self) -> None:
         """Write all grid times."""
         row, program = self.row, self.program
-        pools = row.pools if row.given is None else [row.given]
+        use = self.uses.get(row.start)
+        self.is_born = row.given is None and use is not None and use.write is not None and use.read is None
+        pools = [row.given] if row.given is not None else self.direct if self.is_born else row.pools
         first = {q: program._column() for q in pools}
         program._equal.append(([*first.values()], 1))
         kept: dict[int, Terms] = {q: [col] for q, col in first.items()}
@@ -294,30 +300,27 @@ class _Writer:
 
     def _write_time(self, j: int, time: int, kept: dict[int, Terms]) -> dict[int, Terms]:
         program, row, none = self.program, self.row, ()
-        use = self.uses.get(time)
+        use = self.uses.get(time, Used(time, None, None))
+        is_last = j + 1 == len(self.line.times)
         flying = [each for each in self.flying if each[2] > time]
         right = {q: [*kept.get(q, none)] for q in row.pools}
         for col, q in self.arriving.get(time, []):
             right[q].append(col)
-        before = {q: [*terms] for q, terms in right.items()}
-        begun = self._begin_copies(j, time, before)
+        begun = [] if self.is_born and j == 0 else self._begin_copies(j, time, right, use, is_last)
         flying += [(col, q, time + self.lead) for col, _, q in begun if self.lead]
         if not self.lead:
             for col, _, q in begun:
                 right[q].append(col)
         points = {q: [*right[q], *(col for col, to, _ in flying if to == q)] for q in row.pools}
-        for terms in points.values():
-            if len(terms) > 1:
+        for q, terms in points.items():
+            if len(terms) > 1 and terms != kept.get(q):
                 program._limit(terms, (), 1)
         after = right
-        if use is not None and use.read is not None:
-            self._access(right, use.read)
-        if use is not None and use.write is not None:
-            written = self._access(right, use.write)
-            for q, col in written.items():
-                cheaper = [p for p in self.direct if (self.prices[p], p) < (self.prices[q], q)]
-                for p in cheaper:
-                    program._limit([col, *right[p]], (), 1)
+        if use.read is not None:
+            self._read(right, use.read)
+        sent: list[tuple[int, int]] = []
+        if use.write is not None:
+            written = self._written(right, use.write, is_first=self.is_born and j == 0)
             sent = self._send_copies(time, written)
             after = {q: [written[q]] if q in written else [] for q in row.pools}
             flying = [(col, q, time + self.lead) for col, q in sent] if self.lead else []
@@ -327,11 +330,18 @@ class _Writer:
             points = {q: self._room(points[q], [col for col, to in sent if to == q]) for q in row.pools}
         self.flying = flying
         self.line.points.append([points.get(q, []) for q in range(len(program.limits))])
-        is_last = j + 1 == len(self.line.times)
-        following = self._keep(after, points, is_last, reuses=use is None or use.write is None)
+        following = self._keep(after, is_last, reuses=use.write is None or (self.is_born and j == 0))
+        for col, p, q in begun:
+            if self._is_kept_after(p, q, use) and q in following:
+                program._limit([col], following[q])
         gaps = {q: [*following.get(q, none), *(col for col, to, _ in flying if to == q)] for q in row.pools}
         self.line.gaps.append([gaps.get(q, []) for q in range(len(program.limits))])
         return following
+
+    def _is_kept_after(self, p: int, q: int, use: Used) -> bool:
+        """Return True if a copy serves only if its piece outlasts the time, as an access could use the source."""
+        is_served = use.read is None or (self.program.problem.pools[p].direct and use.read <= self.row.size)
+        return not self.lead and use.write is None and is_served
 
     def _room(self, before: Terms, sent: Terms) -> Terms:
         """Return a column for the room at a time when a piece may become stale and be written again by a copy."""
@@ -343,21 +353,23 @@ class _Writer:
         self.program._limit([room], [*before, *sent])
         return [room]
 
-    def _keep(self, after: dict[int, Terms], points: dict[int, Terms], is_last: bool, reuses: bool) -> dict[int, Terms]:
+    def _keep(self, after: dict[int, Terms], is_last: bool, reuses: bool) -> dict[int, Terms]:
+        """Return the columns of the pieces that are right until the next grid time."""
         program, row = self.program, self.row
         following: dict[int, Terms] = {}
         for q in row.pools:
             if not after[q] or (is_last and q != row.kept_in):
                 continue
             is_open = program.keeps_open and program.limits[q].most is None
-            if (not self.may_move or is_open) and reuses and len(after[q]) == 1:
+            if (not self.may_move or is_open) and reuses:
                 following[q] = after[q]
                 continue
             col = program._column()
             program._limit([col], after[q])
             following[q] = [col]
-        if not is_last:
-            program._limit((), [col for terms in following.values() for col in terms], -1)
+        terms = [col for terms in following.values() for col in terms]
+        if not is_last and (self.may_move or not reuses):
+            program._limit((), terms, -1)
         return following
 
     def _may_begin(self, time: int, is_after_write: bool) -> bool:
@@ -368,11 +380,11 @@ class _Writer:
         low = bisect_right(self.writes, time) if is_after_write else bisect_left(self.writes, time)
         return not self.lead or low == bisect_left(self.writes, arrival)
 
-    def _begin_copies(self, j: int, time: int, right: dict[int, Terms]) -> list[tuple[int, int, int]]:
+    def _begin_copies(
+        self, j: int, time: int, right: dict[int, Terms], use: Used, is_last: bool
+    ) -> list[tuple[int, int, int]]:
         """Return the (column, from, to) of the copies that begin before the accesses of a time."""
-        use = self.uses.get(time)
-        is_unwritten = j == 0 and self.row.given is None and use is not None and use.write is not None
-        if is_unwritten or not self._may_begin(time, False):
+        if not self._may_begin(time, False):
             return []
         begun = []
         for q in self.row.pools:
@@ -380,8 +392,10 @@ class _Writer:
             if is_open and j > 0:
                 continue  # A copy to a pool without a limit may as well begin at the start or after the last write.
             for p in self.row.pools:
-                if p != q and right[p]:
-                    begun.append((self._copy(time, p, q), p, q))
+                if p == q or not right[p] or (is_last and q != self.row.kept_in and self._is_kept_after(p, q, use)):
+                    continue
+                begun.append((self._copy(time, p, q), p, q))
+                if j == 0 or len(self.row.pools) > 2 or self.lead:  # Otherwise, the value is in one of two pools.
                     self.program._limit([begun[-1][0]], right[p])
         return begun
 
@@ -392,9 +406,10 @@ class _Writer:
         sent = []
         for p, source in written.items():
             for q in self.row.pools:
-                if p != q:
-                    sent.append((self._copy(time, p, q), q))
-                    self.program._limit([sent[-1][0]], [source])
+                if p == q or (q in written and self.prices[q] <= self.prices[p]):
+                    continue  # It costs no more to write the buffer in the cheaper pool, and to copy it from there.
+                sent.append((self._copy(time, p, q), q))
+                self.program._limit([sent[-1][0]], [source])
         return sent
 
     def _copy(self, time: int, p: int, q: int) -> int:
@@ -403,6 +418,33 @@ class _Writer:
         if self.lead:
             self.arriving.setdefault(time + self.lead, []).append((col, q))
         return col
+
+    def _read(self, right: dict[int, Terms], count: int) -> None:
+        """Let a read use the cheapest of the right pieces."""
+        usable = sorted((q for q in self.direct if right[q]), key=lambda q: self.prices[q])
+        if len(usable) > 2:
+            self._access(right, count)
+            return
+        if len(self.row.pools) > len(usable):
+            self.program._limit((), [col for q in usable for col in right[q]], -1)
+        dearest = self.prices[usable[-1]] if usable else 0.0
+        self.program.base += count * dearest
+        for col in right[usable[0]] if usable else ():
+            self.program.cost[col] -= count * (dearest - self.prices[usable[0]])
+
+    def _written(self, right: dict[int, Terms], count: int, is_first: bool) -> dict[int, int]:
+        """Return the column of each pool in which a write may take place: the cheapest pool with a right piece."""
+        if is_first:
+            written = {q: right[q][0] for q in self.direct}
+            for q, col in written.items():
+                self.program.cost[col] += count * self.prices[q]
+            return written
+        written = self._access(right, count)
+        for q, col in written.items():
+            for p in self.direct:
+                if (self.prices[p], p) < (self.prices[q], q):
+                    self.program._limit([col, *right[p]], (), 1)
+        return written
 
     def _access(self, right: dict[int, Terms], count: int) -> dict[int, int]:
         """Let an access use one of the right pieces; return the column of each pool that it may use."""

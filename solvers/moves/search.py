@@ -121,14 +121,17 @@ class _Search:
     def _solve(self, child: ChildProcess, program: PiecesProgram) -> tuple[F64, float]:
         """Return the values of the columns, empty without a solution, and a lower bound on the cost."""
         seconds = self.control.remaining_s * _SHARE
-        child.give(ProgramTask(program.rows(), np.zeros(0), seconds / 3))
-        child.answer(), child.answer()
-        child.give(ProgramTask(None, np.zeros(0), seconds, 0.0))
-        values, bound = (np.asarray(child.answer(), dtype=np.float64) for _ in range(2))
-        least = float(bound[0]) * program.cost_scale
+        try:
+            child.give(ProgramTask(program.rows(), np.zeros(0), seconds / 3))
+            child.answer(), child.answer()
+            child.give(ProgramTask(None, np.zeros(0), seconds, 0.0))
+            values, bound = (np.asarray(child.answer(), dtype=np.float64) for _ in range(2))
+        except EOFError:  # The child ends with the search.
+            return np.zeros(0), 0.0
+        least = float(bound[0]) * program.cost_scale + program.base
         if len(values) == 0:
             return values, inf if least == inf else 0.0
-        return values, _rounded_bound(program.cost, least, program.cost_of(values))
+        return values, _rounded_bound([*program.cost, program.base], least, program.cost_of(values))
 
     def _pack(self, pieces: list[Piece]) -> tuple[dict[Piece, int], _Failed | None]:
         """Return the offset of each piece, and the first pool that cannot be packed."""
