@@ -199,7 +199,7 @@ class _Run:
         self.right |= {pool for pool, due in self.due.items() if due <= time}
         copies = [(copy["from"], copy["to"]) for copy in self.copies if copy["time"] == time]
         if time == family.start:
-            first = new - {to for _, to in copies}
+            first = new - ({to for _, to in copies} - {family.row.get("given")})
             self._check(len(first) == 1 and family.row.get("given", *first) in first, "no one first piece")
             self.right = first
         early = [(p, q) for p, q in copies if p in self.right]
