@@ -50,12 +50,15 @@ class ChoiceProgram:
     pool: I64
     row: I64
     scale: F64
+    base: float = 0.0
+    """The cost of a solution in which all columns are 0."""
 
 
 class ProgramTask(NamedTuple):
     """The task of relaxing a program or, without one, of solving the last one in whole numbers from a start.
 
-    `start` is the value of each column, or empty; the engine stops after some seconds, or at a relative gap.
+    `start` is the value of each column, or not a number if it is unknown. The engine stops after some seconds, or at a
+    relative gap.
     """
 
     program: ChoiceProgram | None
@@ -220,7 +223,8 @@ def main() -> None:
                 lp.integrality_ = [highspy.HighsVarType.kInteger] * lp.num_col_
                 highs.passModel(lp)
                 if len(task.start):
-                    highs.setSolution(len(task.start), np.arange(len(task.start), dtype=np.int32), task.start)
+                    known = np.flatnonzero(~np.isnan(task.start)).astype(np.int32)
+                    highs.setSolution(len(known), known, task.start[known])
             highs.run()
             is_found = highs.getInfo().primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
             found = highs.getSolution()
@@ -235,6 +239,7 @@ def main() -> None:
 def _linear_program(highspy: Any, program: ChoiceProgram) -> Any:
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = len(program.cost), len(program.most)
+    lp.offset_ = program.base
     lp.col_cost_, lp.col_lower_, lp.col_upper_ = program.cost, np.zeros(lp.num_col_), np.ones(lp.num_col_)
     least = np.full(lp.num_row_, -highspy.kHighsInf)
     least[: program.n_items] = 1.0
