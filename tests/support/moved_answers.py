@@ -72,7 +72,7 @@ def is_legal(pool: Row, row: Row, offset: int) -> bool:
     base, size = pool.get("base_address", 0), row["size"]
     page, step = row.get("no_cross"), row.get("alignment", 1)
     return (
-        0 <= offset
+        offset >= 0
         and offset + size <= min(pool.get("size") or 64, row.get("end_at_most", 64))
         and row.get("offset", offset) == offset
         and (base + offset) % step == (base + offset) % pool.get("alignment", 1) == 0
