@@ -87,13 +87,16 @@ def moving_buffers(problem: Problem) -> list[MovingBuffer]:
 def _accesses(problem: Problem, i: int, is_root: bool) -> list[tuple[int, bool, int]]:
     """Return the accesses of buffer `i` as (time, whether it is a write, bytes); aliases are only read by default.
 
-    Without `accesses`, a buffer is used at each end of its lifetime, and `traffic` is divided between the two.
+    Without `accesses`, a buffer is used at each end of its lifetime, and `traffic` is divided between the two. An alias
+    has none of its own if the accesses of the buffer that contains it are given.
     """
     table, size = problem.buffers, int(problem.buffers.size[i])
     is_given = not is_root or i in table.rules["given"]
     accesses: Sequence[Any] = table.rules["accesses"].get(i, ())
     if accesses:
         return read_accesses(accesses, size, is_given)
+    if not is_root and problem.roots[i][0] in table.rules["accesses"]:
+        return []
     ((start, end),) = table.intervals(i)
     moved = 2 * size if table.traffic[i] == ABSENT else int(table.traffic[i])
     return [(start, not is_given, moved - moved // 2), (end - 1, False, moved // 2)]
