@@ -50,6 +50,8 @@ class ChoiceProgram:
     pool: I64
     row: I64
     scale: F64
+    base: float = 0.0
+    """The cost of a solution in which all columns are 0."""
 
 
 class ProgramTask(NamedTuple):
@@ -235,6 +237,7 @@ def main() -> None:
 def _linear_program(highspy: Any, program: ChoiceProgram) -> Any:
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = len(program.cost), len(program.most)
+    lp.offset_ = program.base
     lp.col_cost_, lp.col_lower_, lp.col_upper_ = program.cost, np.zeros(lp.num_col_), np.ones(lp.num_col_)
     least = np.full(lp.num_row_, -highspy.kHighsInf)
     least[: program.n_items] = 1.0

@@ -63,6 +63,16 @@ def capacities(problem: Problem, rows: Sequence[MovingBuffer]) -> list[Capacity]
     return found
 
 
+class _CopyColumns(NamedTuple):
+    """A copy at a time between two pools: it begins if the column `begun` is 1, and all columns `before` are 0."""
+
+    begun: int
+    before: tuple[int, ...]
+    time: int
+    source: int
+    to: int
+
+
 @dataclass(eq=False)
 class Timeline:
     """The columns of one buffer: at each grid time and pool, the first for pieces, and those for copies."""
@@ -71,8 +81,7 @@ class Timeline:
     times: list[int]
     points: list[list[Terms]] = field(default_factory=list)
     gaps: list[list[Terms]] = field(default_factory=list)
-    copies: list[tuple[int, int, int, int]] = field(default_factory=list)
-    """(column, grid time, from, to) of each copy."""
+    copies: list[_CopyColumns] = field(default_factory=list)
 
     def pieces(self, values: I64) -> list[Piece]:
         """Return the pieces of a solution, in which each column is 0 or 1."""
@@ -195,6 +204,7 @@ class PiecesProgram:
             none,
             none,
             np.zeros(0),
+            self.base / self.cost_scale,
         )
 
     @property
@@ -217,8 +227,10 @@ class PiecesProgram:
         if self.rules.bytes_per_step is not None:
             begun: dict[int, dict[int, int]] = {}
             for line in self.timelines:
-                for col, time, _, _ in line.copies:
-                    begun.setdefault(time, {})[col] = line.row.size
+                for copy in line.copies:
+                    step = begun.setdefault(copy.time, {})
+                    step[copy.begun] = line.row.size
+                    step.update(dict.fromkeys(copy.before, -line.row.size))
             yield self._scaled(first, [*begun.values()], self.rules.bytes_per_step)
 
     def _add_loads(self, line: Timeline, q: int, size: int, moments: list[int], loads: list[dict[int, int]]) -> None:
@@ -247,10 +259,16 @@ class PiecesProgram:
         pieces = [piece for line in self.timelines for piece in line.pieces(chosen)]
         names, ids = [pool.name for pool in self.problem.pools], self.problem.buffers.ids
         copies = [
-            Copied(id=ids[line.row.position], source=names[p], to=names[q], time=time, bytes=line.row.size)
+            Copied(
+                id=ids[line.row.position],
+                source=names[copy.source],
+                to=names[copy.to],
+                time=copy.time,
+                bytes=line.row.size,
+            )
             for line in self.timelines
-            for col, time, p, q in line.copies
-            if chosen[col]
+            for copy in line.copies
+            if chosen[copy.begun] and not chosen[[*copy.before]].any()
         ]
         return pieces, sorted(copies, key=lambda copy: copy.time)
 
@@ -276,6 +294,8 @@ class _Writer:
         self.is_born = False
         """Whether an access writes the buffer at the start of its lifetime, so that it has no value before."""
         self.stops = {*line.times, line.row.end} if self.lead else {*line.times}
+        self.before: dict[int, tuple[int, ...]] = {}
+        """The columns of the piece before a copy, by the column of the room that it takes."""
         self.flying: list[tuple[int, int, int]] = []
         """The (column, pool, arrival) of the copies under way."""
 
@@ -310,7 +330,7 @@ class _Writer:
         flying += [(col, q, time + self.lead) for col, _, q in begun if self.lead]
         if not self.lead:
             for col, _, q in begun:
-                right[q].append(col)
+                right[q] = [col] if self.before.get(col) else [*right[q], col]
         points = {q: [*right[q], *(col for col, to, _ in flying if to == q)] for q in row.pools}
         for q, terms in points.items():
             if len(terms) > 1 and terms != kept.get(q):
@@ -333,7 +353,7 @@ class _Writer:
         following = self._keep(after, is_last, reuses=use.write is None or (self.is_born and j == 0))
         for col, p, q in begun:
             if self._is_kept_after(p, q, use) and q in following:
-                program._limit([col], following[q])
+                program._limit([col], [*following[q], *self.before.get(col, ())])
         gaps = {q: [*following.get(q, none), *(col for col, to, _ in flying if to == q)] for q in row.pools}
         self.line.gaps.append([gaps.get(q, []) for q in range(len(program.limits))])
         return following
@@ -394,8 +414,9 @@ class _Writer:
             for p in self.row.pools:
                 if p == q or not right[p] or (is_last and q != self.row.kept_in and self._is_kept_after(p, q, use)):
                     continue
-                begun.append((self._copy(time, p, q), p, q))
-                if j == 0 or len(self.row.pools) > 2 or self.lead:  # Otherwise, the value is in one of two pools.
+                is_room = not self.lead and len(self.row.pools) == 2 and j > 0
+                begun.append((self._copy(time, p, q, right[q] if is_room else []), p, q))
+                if not is_room:  # Otherwise, the value is in one of the two pools.
                     self.program._limit([begun[-1][0]], right[p])
         return begun
 
@@ -412,9 +433,16 @@ class _Writer:
                 self.program._limit([sent[-1][0]], [source])
         return sent
 
-    def _copy(self, time: int, p: int, q: int) -> int:
-        col = self.program._column(self.row.size * (self.prices[p] + self.prices[q]))
-        self.line.copies.append((col, time, p, q))
+    def _copy(self, time: int, p: int, q: int, before: Sequence[int] = ()) -> int:
+        """Return the column of a copy or, if the pool may hold a right piece before, of the room that it takes."""
+        cost = self.row.size * (self.prices[p] + self.prices[q])
+        col = self.program._column(cost)
+        for each in before:
+            self.program.cost[each] -= cost
+        if before:
+            self.program._limit(before, [col])
+            self.before[col] = tuple(before)
+        self.line.copies.append(_CopyColumns(col, tuple(before), time, p, q))
         if self.lead:
             self.arriving.setdefault(time + self.lead, []).append((col, q))
         return col

@@ -40,8 +40,8 @@ _EXACT_COLUMNS = 4_000
 """The limit of columns up to which a set of pieces that cannot be packed is forbidden, instead of leaving room."""
 _SHARE = 0.6
 """The part of the time that is left which solving one program may take."""
-_ROUNDING = 1e-9
-"""The relative error of the engine's sums, in double precision."""
+_ROUNDING = 1e-8
+"""The relative difference up to which the engine takes a cost and its bound for equal."""
 
 
 class _Choice(NamedTuple):
@@ -128,7 +128,7 @@ class _Search:
             values, bound = (np.asarray(child.answer(), dtype=np.float64) for _ in range(2))
         except EOFError:  # The child ends with the search.
             return np.zeros(0), 0.0
-        least = float(bound[0]) * program.cost_scale + program.base
+        least = float(bound[0]) * program.cost_scale
         if len(values) == 0:
             return values, inf if least == inf else 0.0
         return values, _rounded_bound([*program.cost, program.base], least, program.cost_of(values))
@@ -258,8 +258,7 @@ def _lowered(limits: Sequence[Capacity], margin: float) -> list[Capacity]:
 
 def _rounded_bound(costs: Sequence[float], least: float, cost: float) -> float:
     """Return a bound of the engine, rounded up to the next sum of the costs of columns if these are whole numbers."""
-    least -= abs(least) * _ROUNDING
-    if any(each != int(each) for each in costs):
-        return cost if cost <= least * (1 + 2 * _ROUNDING) + _ROUNDING else max(0.0, least)
-    step = gcd(*map(int, costs)) or 1
-    return min(cost, float(-int(-(least - step * 1e-3) // step) * step))
+    if cost - least <= abs(cost) * _ROUNDING:
+        return cost
+    step = gcd(*map(int, costs)) if all(each == int(each) for each in costs) else 0
+    return min(cost, float(-int(-(least - step * 1e-3) // step) * step)) if step else max(0.0, least)
