@@ -344,6 +344,7 @@ QUESTION = Question(
     },
     # Starting a worker process takes longer than verifying a plan, so only a search runs in a worker process.
     is_brief=lambda _subject, options: not (options.better or options.again),
+    takes_moves=True,
     example={
         "problem": EXAMPLE,
         "plan": EXAMPLE_PLAN | {"options": {"deterministic": True}},
