@@ -26,7 +26,7 @@ def write_plan(plan: Plan, problem: Problem, plan_format: str) -> bytes:
     if plan_format not in FORMATS and plan.status not in ("optimal", "feasible"):
         plan_format = "json"
     if plan_format != "json":
-        refuse_moves(problem, f"the format {plan_format}")
+        refuse_moves(problem, f"for the format {plan_format}")
     return PLAN_FORMATS[plan_format].write(plan, problem)
 
 

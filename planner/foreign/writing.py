@@ -25,6 +25,6 @@ _OF_MOVES = ("c",)
 def export(target: str, layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """Return the files of a plan for a target, as bytes by suffix; raises FormatError."""
     if target not in _OF_MOVES:
-        refuse_moves(layout.problem, f"the target {target}")
+        refuse_moves(layout.problem, f"for the target {target}")
     files: Mapping[str, bytes] = import_object(EXPORTERS[target])(layout, stem)
     return files

@@ -206,7 +206,7 @@ def write_plan(plan: Plan, problem: Problem) -> bytes:
 
     A buffer's cells have its first start and its last end; they are empty for a buffer without lifetimes.
     """
-    refuse_moves(problem, "a table of placements")
+    refuse_moves(problem, "for a table of placements")
     placements = plan.placements
     rows = np.array([problem.index[name] for name in placements.ids], dtype=np.int64)
     columns = _table_columns(problem, rows)

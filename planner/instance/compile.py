@@ -29,7 +29,7 @@ def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
     The unit also divides the offsets `exact`, given in bytes, so that they can be converted to units. Raises
     ProblemError if the product of buffers and pools exceeds `MOST_CELLS`.
     """
-    refuse_moves(problem, "this, which takes each buffer to stay in one place")
+    refuse_moves(problem, "here, where each buffer stays in one place")
     table = problem.buffers
     if (cells := len(table) * len(problem.pools)) > MOST_CELLS:
         raise ProblemError(f"pools: must have at most {MOST_CELLS} pairs of a pool and a buffer, got {cells}")

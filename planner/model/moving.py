@@ -52,10 +52,10 @@ class MovingBuffer(NamedTuple):
 
 
 def refuse_moves(problem: Problem, what: str) -> None:
-    """Raise OptionError if buffers of the problem may move; `what` says for what they must not."""
+    """Raise OptionError if buffers of the problem may move; `what` says where they must not."""
     if problem.moves:
         way = "leave it out; `plan`, `verify` and `convert -o FILE.c` let buffers move"
-        raise OptionError.from_rule("moves", f"must be left out for {what}", way=way)
+        raise OptionError.from_rule("moves", f"must be left out {what}", way=way)
 
 
 def moves_of(problem: Problem) -> Moves:
@@ -176,7 +176,7 @@ def as_pieces(problem: Problem, plan: Plan) -> tuple[Problem, Plan]:
     }
     pool = column([piece.pool for piece in pieces])
     placements = PlacementTable(tuple(names), tuple(problem.pool_index), pool, table.offset)
-    return replace_fields(plain, **changed), plan.model_copy(update={"placements": placements, "copies": ()})
+    return replace_fields(plain, **changed), plan.model_copy(update={"placements": placements, "copies": (), "moved_bytes": ()})
 
 
 def _renamed(row: dict[str, Any], names: Sequence[int | str]) -> dict[str, Any]:

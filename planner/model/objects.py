@@ -110,7 +110,7 @@ def objects_from_problem(problem: Problem) -> ObjectsProblem:
 
     An alias shares the object of its root buffer, so their lifetimes together must be without a hole.
     """
-    refuse_moves(problem, "shared objects")
+    refuse_moves(problem, "for shared objects")
     table, spans = problem.buffers, dict[int, list[tuple[int, int]]]()
     for i in range(len(table)):
         root, distance = problem.roots.get(i, (i, 0))

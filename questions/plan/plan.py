@@ -116,7 +116,7 @@ def plan(
         return share_objects(problem, running)
     for name, is_given in (("keep", keep), ("plans", options.plans > 1), ("heaps", options.heaps)):
         if is_given:
-            refuse_moves(problem, f"a plan with {name}")
+            refuse_moves(problem, f"for a plan with {name}")
     if options.heaps is not None:
         return cast(Plan, load_search("heaps")(problem, options.heaps, running))
     if keep is not None:

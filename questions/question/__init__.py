@@ -197,7 +197,7 @@ class Question(Generic[A]):
         """Raise OptionError if buffers of a problem may move, and the question does not take that."""
         for value in () if self.takes_moves else values.values():
             if isinstance(value, Problem):
-                refuse_moves(value, self.name)
+                refuse_moves(value, f"for {self.name}")
 
     def require_valid(self, values: InputValues, options: QuestionOptions, answer: A) -> A:
         """Return a verified answer; a wrong answer, which is a fault of memplan, raises InvalidPlanError."""
