@@ -57,7 +57,8 @@ class ChoiceProgram:
 class ProgramTask(NamedTuple):
     """The task of relaxing a program or, without one, of solving the last one in whole numbers from a start.
 
-    `start` is the value of each column, or empty; the engine stops after some seconds, or at a relative gap.
+    `start` is the value of each column, or not a number if it is unknown. The engine stops after some seconds, or at a
+    relative gap.
     """
 
     program: ChoiceProgram | None
@@ -222,7 +223,8 @@ def main() -> None:
                 lp.integrality_ = [highspy.HighsVarType.kInteger] * lp.num_col_
                 highs.passModel(lp)
                 if len(task.start):
-                    highs.setSolution(len(task.start), np.arange(len(task.start), dtype=np.int32), task.start)
+                    known = np.flatnonzero(~np.isnan(task.start)).astype(np.int32)
+                    highs.setSolution(len(known), known, task.start[known])
             highs.run()
             is_found = highs.getInfo().primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
             found = highs.getSolution()

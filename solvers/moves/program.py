@@ -272,6 +272,28 @@ class PiecesProgram:
         ]
         return pieces, sorted(copies, key=lambda copy: copy.time)
 
+    def values_of(self, pieces: Sequence[Piece], copies: Sequence[Copied]) -> F64:
+        """Return the value of each column in a plan; those that its pieces do not tell are not numbers."""
+        values = np.full(len(self.cost), np.nan)
+        mine: dict[int, list[Piece]] = {}
+        for piece in pieces:
+            mine.setdefault(piece.buffer, []).append(piece)
+        begun = {(copy.id, copy.time, copy.source, copy.to) for copy in copies}
+        names, ids = [pool.name for pool in self.problem.pools], self.problem.buffers.ids
+        for line in self.timelines:
+            for copy in line.copies:
+                if not copy.before:
+                    key = (ids[line.row.position], copy.time, names[copy.source], names[copy.to])
+                    values[copy.begun] = key in begun
+            for q in line.row.pools:
+                here = [piece for piece in mine.get(line.row.position, ()) if piece.pool == q]
+                for j, time in enumerate(line.times):
+                    for terms, until in ((line.points[j][q], time + 1), (line.gaps[j][q], time + 2)):
+                        is_there = any(piece.start <= time and piece.end >= until for piece in here)
+                        if len(terms) == 1 or not is_there:
+                            values[terms] = is_there
+        return values
+
     def cost_of(self, values: F64) -> float:
         """Return the cost of a solution."""
         return self.base + float(np.dot(np.array(self.cost), values > 0.5))

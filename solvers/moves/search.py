@@ -27,6 +27,7 @@ from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Copied, Explanation, Plan, PoolUse, Proof, StopReason
 from memplan.planner.model.problem import Problem, replace_fields
 from memplan.planner.verify.moved import moved_bytes
+from memplan.planner.verify.verifier import verify
 from memplan.solvers.memory_choice.program import ProgramTask
 from memplan.solvers.moves.greedy import greedy_pieces
 from memplan.solvers.moves.program import Capacity, PiecesProgram, capacities
@@ -38,16 +39,16 @@ _MARGINS = (0.0, 0.001, 0.003, 0.01, 0.02, 0.05, 0.1, 0.2)
 """The parts of each limited pool that the program leaves free, one after another, until its pieces can be packed."""
 _EXACT_COLUMNS = 4_000
 """The limit of columns up to which a set of pieces that cannot be packed is forbidden, instead of leaving room."""
-_SHARE = 0.6
+_SHARE = 0.5
 """The part of the time that is left which solving one program may take."""
 _ROUNDING = 1e-8
 """The relative difference up to which the engine takes a cost and its bound for equal."""
 
 
 class _Choice(NamedTuple):
-    """The pieces of a plan, its copies and its cost."""
+    """The offsets of a plan's pieces, its copies and its cost."""
 
-    pieces: list[Piece]
+    offsets: dict[Piece, int]
     copies: list[Copied]
     cost: float
     by: str
@@ -81,15 +82,17 @@ class _Search:
         longest = max((row.end - row.start for row in self.rows), default=0)
         if not self.rows or moves_of(self.problem).lead >= longest or len(self.problem.pools) == 1:
             return self._whole_plan()
-        found = self._best_of_program() if is_installed("highspy") else None
-        if found is None and self.bound < inf:
-            found = self._greedy_plan()
-        if found is not None:
-            return found
-        return self._whole_plan(is_fallback=True)
+        baseline = self._packed_baseline()
+        found = self._best_of_program(baseline) if is_installed("highspy") else None
+        if self.bound == inf:
+            return self._empty("infeasible")
+        choices = [each for each in (found, baseline) if each is not None]
+        if not choices:
+            return self._whole_plan(is_fallback=True)
+        return self._plan(min(choices, key=lambda choice: choice.cost))
 
-    def _best_of_program(self) -> Plan | None:
-        """Return the plan of the cheapest pieces that can be packed."""
+    def _best_of_program(self, baseline: _Choice | None) -> _Choice | None:
+        """Return the cheapest pieces that can be packed."""
         limits = capacities(self.problem, self.rows)
         forbidden: list[list[int]] = []
         margins = iter(_MARGINS)
@@ -99,16 +102,18 @@ class _Search:
                 program = PiecesProgram(self.problem, self.rows, _lowered(limits, margin))
                 for terms in forbidden:
                     program.forbid(terms)
-                values, bound = self._solve(child, program)
+                values, bound = self._solve(child, program, baseline)
                 if margin == 0 and program.is_complete:
                     self.bound = max(self.bound, bound)
                 if len(values) == 0:
                     return None
+                cost = program.cost_of(values)
+                if baseline is not None and cost >= baseline.cost:
+                    return baseline
                 pieces, copies = program.solution(values)
-                choice = _Choice(pieces, copies, program.cost_of(values), "highs")
-                offsets, failed = self._pack(choice.pieces)
+                offsets, failed = self._pack(pieces, 0.4)
                 if failed is None:
-                    return self._plan(choice, offsets)
+                    return _Choice(offsets, copies, cost, "highs")
                 if margin == 0 and failed.is_proved and len(program.cost) <= _EXACT_COLUMNS:
                     chosen = column(values > 0.5)
                     forbidden.append(program.columns_in(failed.pool, chosen))
@@ -118,13 +123,14 @@ class _Search:
                 margin = following
         return None
 
-    def _solve(self, child: ChildProcess, program: PiecesProgram) -> tuple[F64, float]:
+    def _solve(self, child: ChildProcess, program: PiecesProgram, start: _Choice | None) -> tuple[F64, float]:
         """Return the values of the columns, empty without a solution, and a lower bound on the cost."""
         seconds = self.control.remaining_s * _SHARE
         try:
             child.give(ProgramTask(program.rows(), np.zeros(0), seconds / 3))
             child.answer(), child.answer()
-            child.give(ProgramTask(None, np.zeros(0), seconds, 0.0))
+            known = np.zeros(0) if start is None else program.values_of([*start.offsets], start.copies)
+            child.give(ProgramTask(None, known, seconds, 0.0))
             values, bound = (np.asarray(child.answer(), dtype=np.float64) for _ in range(2))
         except EOFError:  # The child ends with the search.
             return np.zeros(0), 0.0
@@ -133,41 +139,41 @@ class _Search:
             return values, inf if least == inf else 0.0
         return values, _rounded_bound([*program.cost, program.base], least, program.cost_of(values))
 
-    def _pack(self, pieces: list[Piece]) -> tuple[dict[Piece, int], _Failed | None]:
-        """Return the offset of each piece, and the first pool that cannot be packed."""
+    def _pack(self, pieces: list[Piece], share: float) -> tuple[dict[Piece, int], _Failed | None]:
+        """Return the offset of each piece, and the first pool that cannot be packed in a part of the time left."""
         offsets: dict[Piece, int] = {}
         for q in range(len(self.problem.pools)):
             mine = [piece for piece in pieces if piece.pool == q]
             mine += pieces_of_aliases(self.problem, mine)
-            packed = self._pack_pool(q, mine)
+            packed = self._pack_pool(q, mine, share)
             if len(packed.placements) == 0 and mine:
                 return offsets, _Failed(q, packed.status == "infeasible")
             offsets.update(zip(mine, packed.placements.offset.tolist(), strict=True))
         return offsets, None
 
-    def _pack_pool(self, q: int, pieces: list[Piece]) -> Plan:
+    def _pack_pool(self, q: int, pieces: list[Piece], share: float) -> Plan:
         from memplan.solvers.portfolio.solve import search_plan
 
         part = problem_of_pieces(self.problem, pieces, q)
-        # A deadline that is near leaves time for the next choice.
-        seconds = max(0.05, self.control.remaining_s / 2)
-        control = replace(self.control, deadline=self.control.deadline.bring_forward(seconds), note=None)
+        seconds = max(0.05, self.control.remaining_s * share)
+        due = self.control.deadline.bring_forward(self.control.remaining_s - seconds)
+        control = replace(self.control, deadline=due, note=None)
         options = SolveOptions.model_construct(time_limit_s=seconds, seed=self.options.seed)
         if self.problem.pools[q].size is None:
             part = replace_fields(part, objective="peak")
             return search_plan(part, options, control=Control(cancelled=self.control.cancelled), is_quick=True)
         return search_plan(part, options, control=control)
 
-    def _greedy_plan(self) -> Plan | None:
+    def _packed_baseline(self) -> _Choice | None:
         for margin in _MARGINS:
             limits = _lowered(capacities(self.problem, self.rows), margin)
             found = greedy_pieces(self.problem, self.rows, limits)
             if found is None or self.control.is_over:
                 return None
-            choice = _Choice(*found, "greedy")
-            offsets, failed = self._pack(choice.pieces)
+            offsets, failed = self._pack(found.pieces, 0.1)
             if failed is None:
-                return self._plan(choice, offsets)
+                choice = _Choice(offsets, found.copies, found.cost, "greedy")
+                return None if verify(self.problem, self._plan(choice)) else choice
         return None
 
     def _whole_plan(self, is_fallback: bool = False) -> Plan:
@@ -202,8 +208,8 @@ class _Search:
             version=__version__,
         )
 
-    def _plan(self, choice: _Choice, offsets: dict[Piece, int]) -> Plan:
-        problem = self.problem
+    def _plan(self, choice: _Choice) -> Plan:
+        problem, offsets = self.problem, choice.offsets
         pieces = sorted(offsets, key=lambda piece: (piece.buffer, piece.start, piece.end, piece.pool))
         table = PlacementTable(
             tuple(problem.buffers.ids[piece.buffer] for piece in pieces),
