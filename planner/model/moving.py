@@ -125,8 +125,8 @@ def as_whole_buffers(problem: Problem) -> Problem:
         row.pop("accesses", None)
         row["traffic"] = sum(count for _, _, count in _accesses(problem, i, i in moved))
         if i in moved:
-            pools = [q for q in moved[i].pools if is_whole_home(problem, moved[i], q)]
-            row["pools"] = [problem.pools[q].name for q in pools] or [problem.pools[moved[i].pools[0]].name]
+            homes = [q for q in moved[i].pools if is_whole_home(problem, moved[i], q)]
+            row["pools"] = [problem.pools[q].name for q in homes] or [problem.pools[moved[i].pools[0]].name]
             row.pop("forbid_pools", None)
         rows.append({name: value for name, value in row.items() if name not in ("given", "kept_in")})
     pools = [{**pool.model_dump(exclude_unset=True), "direct": True} for pool in problem.pools]
@@ -176,7 +176,9 @@ def as_pieces(problem: Problem, plan: Plan) -> tuple[Problem, Plan]:
     }
     pool = column([piece.pool for piece in pieces])
     placements = PlacementTable(tuple(names), tuple(problem.pool_index), pool, table.offset)
-    return replace_fields(plain, **changed), plan.model_copy(update={"placements": placements, "copies": (), "moved_bytes": ()})
+    return replace_fields(plain, **changed), plan.model_copy(
+        update={"placements": placements, "copies": (), "moved_bytes": ()}
+    )
 
 
 def _renamed(row: dict[str, Any], names: Sequence[int | str]) -> dict[str, Any]:

@@ -219,7 +219,8 @@ def _add_moves(problem: Problem, read: ImportedProblem | None, options: ProblemO
         if use.accesses:
             row.pop("traffic", None)
             row["accesses"] = [
-                {"time": time, "kind": "write" if is_write else "read"} | ({"bytes": count} if count != row["size"] else {})
+                {"time": time, "kind": "write" if is_write else "read"}
+                | ({"bytes": count} if count != row["size"] else {})
                 for time, is_write, count in use.accesses
             ]
         pools = sorted((not problem.pools[q].direct, q) for q in problem.allowed_pools(i))
