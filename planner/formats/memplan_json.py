@@ -165,7 +165,12 @@ def write_plan(plan: Plan, problem: Problem) -> bytes:
     table = plan.placements
     pools = [f',"pool":{name},"offset":' for name in _json_names(table.pool_names)]
     rows = zip(_json_names(table.ids), map(pools.__getitem__, table.pool.tolist()), table.offset.tolist(), strict=True)
-    placements = ",".join([f'{{"id":{name}{pool}{offset}}}' for name, pool, offset in rows])
+    if table.start is None or table.end is None:
+        placements = ",".join([f'{{"id":{name}{pool}{offset}}}' for name, pool, offset in rows])
+    else:
+        times = zip(table.start.tolist(), table.end.tolist(), strict=True)
+        pieces = [(*row, *each) for row, each in zip(rows, times, strict=True)]
+        placements = ",".join([f'{{"id":{i}{q}{at},"start":{start},"end":{end}}}' for i, q, at, start, end in pieces])
     # pydantic takes twice as long to write placements, so write them here.
     # Quotes inside other texts are escaped, so the key with its quotes occurs exactly once and can be replaced.
     unsaid = {
@@ -196,7 +201,7 @@ def _json_value(value: Any, left_out: Container[str] = ()) -> Any:
         return value if _PLAIN.issuperset(map(type, value)) else [_json_value(each) for each in value]
     if isinstance(value, PlanValue):
         return {
-            name: _json_value(getattr(value, name))
+            field.alias or name: _json_value(getattr(value, name))
             for name, field in type(value).model_fields.items()
             if name not in left_out and (field.exclude_if is None or not field.exclude_if(getattr(value, name)))
         }

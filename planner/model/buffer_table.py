@@ -23,7 +23,7 @@ from memplan.planner.errors import MAX_SHOWN, NEGATIVE, Break, add_way, excerpt,
 from memplan.planner.errors.did_you_mean import list_hint
 from memplan.planner.model.columns import Columns, plain_columns, read_only
 from memplan.planner.model.parts import drop_unknown_fields, part_by_part
-from memplan.planner.model.rows import MAX_BYTES, Buffer, Value, end_rule
+from memplan.planner.model.rows import MAX_BYTES, Buffer, Value, end_rule, read_accesses
 
 I64 = npt.NDArray[np.int64]
 Bool = npt.NDArray[np.bool_]
@@ -146,7 +146,7 @@ class BufferTable(Columns[Buffer]):
         if self.pool_choice[i]:
             row["pools"] = self.pool_choices[int(self.pool_choice[i])]
         for name, values in (("offset", self.offset), ("traffic", self.traffic), ("hint", self.hint)):
-            if values[i] != ABSENT:
+            if values[i] != ABSENT and not (name == "traffic" and i in self.rules["accesses"]):
                 row[name] = int(values[i])
         if i in self.aliases:
             row["alias_of"], alias_offset = self.aliases[i]
@@ -156,6 +156,12 @@ class BufferTable(Columns[Buffer]):
             if (value := self.rules[name].get(i)) is not None:
                 row[name] = kind.model_construct(**dict(zip(kind.model_fields, value, strict=True))) if kind else value
         return row
+
+
+def _traffic(row: Buffer) -> int:
+    if row.accesses:
+        return min(MAX_BYTES, sum(count for _, _, count in read_accesses(row.accesses, row.size, False)))
+    return ABSENT if row.traffic is None else row.traffic
 
 
 def _object_class(field: FieldInfo) -> type[Value] | None:
@@ -204,7 +210,7 @@ class _Builder:
                     row.size,
                     row.alignment,
                     ABSENT if row.offset is None else row.offset,
-                    ABSENT if row.traffic is None else row.traffic,
+                    _traffic(row),
                     ABSENT if row.hint is None else row.hint,
                     choice,
                 )

@@ -19,12 +19,17 @@ from memplan.planner.model.rows import Placement
 
 @dataclass(frozen=True, eq=False)
 class PlacementTable(Columns[Placement]):
-    """Placements as columns: `pool[i]` is an index into `pool_names`; offsets count bytes from the pool's start."""
+    """Placements as columns: `pool[i]` is an index into `pool_names`; offsets count bytes from the pool's start.
+
+    `start` and `end` are the times of the pieces of buffers that move, and None in other plans.
+    """
 
     ids: tuple[int | str, ...]
     pool_names: tuple[str, ...]
     pool: I64
     offset: I64
+    start: I64 | None = None
+    end: I64 | None = None
 
     @classmethod
     def from_rows(cls, rows: Iterable[Placement]) -> PlacementTable:
@@ -32,7 +37,12 @@ class PlacementTable(Columns[Placement]):
         names: dict[str, int] = {}
         rows = tuple(rows)
         pool = [names.setdefault(row.pool, len(names)) for row in rows]
-        return cls(tuple(row.id for row in rows), tuple(names), column(pool), column([row.offset for row in rows]))
+        ids, offsets = tuple(row.id for row in rows), column([row.offset for row in rows])
+        times = [(row.start, row.end) for row in rows if row.start is not None and row.end is not None]
+        if not rows or len(times) < len(rows):
+            return cls(ids, tuple(names), column(pool), offsets)
+        starts, ends = zip(*times, strict=True)
+        return cls(ids, tuple(names), column(pool), offsets, column(starts), column(ends))
 
     def __eq__(self, other: object) -> bool:
         """Return True for a table of equal placements in the same order."""
@@ -42,7 +52,8 @@ class PlacementTable(Columns[Placement]):
 
     def _row(self, i: int) -> Placement:
         name = self.pool_names[int(self.pool[i])]
-        return Placement.model_construct(id=self.ids[i], pool=name, offset=int(self.offset[i]))
+        start, end = (None if times is None else int(times[i]) for times in (self.start, self.end))
+        return Placement.model_construct(id=self.ids[i], pool=name, offset=int(self.offset[i]), start=start, end=end)
 
     @cached_property
     def row_of(self) -> Mapping[int | str, int]:
@@ -52,10 +63,14 @@ class PlacementTable(Columns[Placement]):
     def rows(self) -> list[dict[str, int | str]]:
         """Return the placements as JSON objects."""
         names = self.pool_names
-        return [
+        rows: list[dict[str, int | str]] = [
             {"id": buffer, "pool": names[pool], "offset": offset}
             for buffer, pool, offset in zip(self.ids, self.pool.tolist(), self.offset.tolist(), strict=True)
         ]
+        if self.start is not None and self.end is not None:
+            for row, start, end in zip(rows, self.start.tolist(), self.end.tolist(), strict=True):
+                row.update(start=start, end=end)
+        return rows
 
 
 _PLACEMENTS: TypeAdapter[tuple[Placement, ...]] = TypeAdapter(

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from pydantic import BeforeValidator, Field, GetPydanticSchema, PlainSerializer, WrapValidator
+from pydantic import BeforeValidator, ConfigDict, Field, GetPydanticSchema, PlainSerializer, WrapValidator
 from pydantic_core import core_schema
 
 from memplan.planner.errors import OptionError, PlanError, excerpt
@@ -260,6 +260,37 @@ class Others(PlanValue):
     """The further plans, the cheapest first."""
 
 
+class Copied(PlanValue):
+    """A copy of a buffer from one pool to another."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    id: Id
+    """The name of the buffer."""
+    source: Name = Field(alias="from")
+    """The pool from which it is copied."""
+    to: Name
+    """The pool in which the copy begins a new piece."""
+    time: int
+    """The time step at which the copy begins. It comes before the accesses of this time step, unless one of them writes
+    the buffer in `from`: it then comes after that."""
+    bytes: int
+    """The size of the buffer."""
+
+
+class MovedBytes(PlanValue):
+    """The bytes of all copies from one pool to another."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    source: Name = Field(alias="from")
+    """The pool from which they are copied."""
+    to: Name
+    """The pool to which they are copied."""
+    bytes: int
+    """The sum of their bytes."""
+
+
 class Plan(PlanValue):
     """A plan, or the answer that there is none. Unknown facts are None."""
 
@@ -283,7 +314,15 @@ class Plan(PlanValue):
     pools: Annotated[tuple[PoolUse, ...], WrapValidator(validate_in_parts)] = ()
     """The use of each pool; with `heaps`, the pools are the heaps, the fullest first."""
     placements: Placements = NO_PLACEMENTS
-    """The place of each buffer."""
+    """The place of each buffer; with `moves`, the places of each of its pieces, in order of their starts."""
+    copies: Annotated[tuple[Copied, ...], WrapValidator(validate_in_parts)] = Field(
+        (), exclude_if=lambda rows: not rows
+    )
+    """With `moves`, the copies between pools, in order of time."""
+    moved_bytes: Annotated[tuple[MovedBytes, ...], WrapValidator(validate_in_parts)] = Field(
+        (), exclude_if=lambda rows: not rows
+    )
+    """With `moves`, the bytes of all copies, by pair of pools."""
     shared: Pairs = ()
     """The pairs of `may_share` that start at one offset while both are alive, in the problem's order."""
     bank_clashes: Pairs = ()
@@ -332,7 +371,8 @@ class Plan(PlanValue):
     def placement(self, buffer: int | str) -> Placement:
         """Return the placement of the buffer with this id; raises PlanError if the plan does not place it.
 
-        `placements` itself is a sequence: `placements[0]` is the first placement, whatever its id.
+        `placements` itself is a sequence: `placements[0]` is the first placement, whatever its id. Raises PlanError also
+        if the buffer moves, as it then has several placements.
         """
         rows = self.placements.row_of
         if buffer not in self:
@@ -341,6 +381,9 @@ class Plan(PlanValue):
             some = ", ".join(map(excerpt, [*rows][:3])) or "none"
             hint = f" (placed are {some})" if near is None else f" (did you mean {excerpt(names[near])}?)"
             raise PlanError(f"placements: must name a placed buffer, got {excerpt(buffer)}{hint}")
+        if self.copies and self.placements.ids.count(buffer) > 1:
+            rule = f"must be looked up in `placements` for a buffer that moves, got {excerpt(buffer)}"
+            raise PlanError(f"placements: {rule}")
         return self.placements[rows[buffer]]
 
     def __getitem__(self, buffer: int | str) -> Placement:
@@ -368,6 +411,8 @@ class Plan(PlanValue):
             rows = [problem.index[name] for name in table.ids]
             spans = [problem.buffers.intervals(row) for row in rows]
             columns["size"] = problem.buffers.size[rows]
+            if table.start is not None and table.end is not None:  # Each row is a piece of a buffer that moves.
+                spans = [[each] for each in zip(table.start.tolist(), table.end.tolist(), strict=True)]
             columns["start"] = [min(start for start, _ in pairs) if pairs else None for pairs in spans]
             columns["end"] = [max(end for _, end in pairs) if pairs else None for pairs in spans]
         return columns

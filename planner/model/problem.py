@@ -69,11 +69,13 @@ class Problem(ProblemFields):
 
     @model_validator(mode="before")
     @classmethod
-    def _normalize_pools_and_lifetimes(cls, data: Any) -> Any:
+    def _set_implied_fields(cls, data: Any) -> Any:
         if not isinstance(data, Mapping):
             return data
         if "pools" in data and data["pools"] in ([], (), None):
             data = {key: value for key, value in data.items() if key != "pools"}
+        if data.get("moves") not in (None, False) and "objective" not in data:
+            data = {**data, "objective": "cost"}
         return half_open(data) if data.get("interval") == "closed" else data
 
     def _check_parts(self) -> "Problem":

@@ -24,7 +24,7 @@ from memplan.planner.errors.did_you_mean import closest_word, register_fields
 from memplan.planner.model.buffer_table import BufferTable, parse_buffers
 from memplan.planner.model.intervals import Interval
 from memplan.planner.model.parts import validate_in_parts
-from memplan.planner.model.rows import Alignment, Buffer, Bytes, Id, Name, Value, tuple_from_list
+from memplan.planner.model.rows import MAX_BYTES, Alignment, Buffer, Bytes, Id, Name, Value, tuple_from_list
 
 Relatives = Mapping[int, tuple[Id, int]]
 Roots = Mapping[int, tuple[int, int]]
@@ -139,6 +139,9 @@ class Pool(Value):
     """A bank begins at each address that is a multiple of this number of bytes; by default, there are no banks."""
     device: Id | None = None
     """The number or name of the device. It does not affect plans, but C code is written only for `cpu`."""
+    direct: bool = True
+    """With `moves`, whether operations can use this pool; if not, as with flash or the memory of a GPU's host, buffers
+    must be copied to another pool before they are used."""
 
 
 register_fields("pools", Pool)
@@ -177,6 +180,15 @@ class ReuseCost(Value):
         return ReuseCost.model_construct(pairs=pairs, cost=self.cost) if pairs else None
 
 
+class Moves(Value):
+    """The rules for copies of buffers between pools."""
+
+    lead: Annotated[int, Field(ge=0, le=2**62)] = 0
+    """A copy begins this many time steps before the first access that uses it, and takes room from then on."""
+    bytes_per_step: Annotated[int, Field(ge=1, le=MAX_BYTES)] | None = None
+    """The copies that begin at one time step have at most this many bytes; by default, there is no limit."""
+
+
 class ProblemFields(Value):
     """The fields of a problem, each valid by itself; `Problem` checks that they are consistent with each other.
 
@@ -213,6 +225,10 @@ class ProblemFields(Value):
     "cost"] (the cheapest of the plans of the lowest peak)."""
     read_with: dict[str, Any] | None = None
     """The options with which the problem was read from another file, such as a model; they are applied already."""
+    moves: bool | Moves = False
+    """Buffers may move between pools: each has pieces, which lie in one pool for a part of its lifetime, and copies. A
+    copy costs its bytes times the sum of both pools' `cost`. `true` means a lead of 0 and no limit of bytes per step.
+    The objective is then `cost`, also if it is left out."""
 
     @cached_property
     def index(self) -> Mapping[int | str, int]:

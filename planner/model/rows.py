@@ -1,7 +1,7 @@
 """The rows of the wire format (a problem's buffer and a plan's placement) and their base classes."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import (
@@ -217,6 +217,18 @@ class OffsetMod(Value):
         return self
 
 
+class Access(Value):
+    """A time at which an operation reads or writes a buffer."""
+
+    time: Time
+    """The time step, within the buffer's lifetime."""
+    kind: Literal["read", "write"] | None = None
+    """A write makes all copies in other pools stale. By default, the first access is a write, unless the buffer is
+    `given`; the others are reads."""
+    bytes: Bytes | None = None
+    """The bytes that the operation reads or writes; by default, the size of the buffer."""
+
+
 class Buffer(Value):
     """A buffer: its size, the times at which it is alive, and the places where it may be."""
 
@@ -239,7 +251,8 @@ class Buffer(Value):
     """A pin: the buffer is placed at this offset in bytes, and `pools` allows exactly one pool. By default, it may
     move."""
     traffic: Bytes | None = None
-    """The bytes that operations read from and write to the buffer, for the objective `cost`; by default, `size`."""
+    """The bytes that operations read from and write to the buffer, for the objective `cost`; by default, the bytes of
+    `accesses` or, without them, `size`."""
     hint: Bytes | None = None
     """The offset in bytes that `plan --keep` prefers for a buffer that the old plan does not have."""
     alias_of: Id | None = None
@@ -259,6 +272,14 @@ class Buffer(Value):
     """The buffer begins at this offset of its pool or above it, such as above a region for circular buffers."""
     forbid_pools: Annotated[tuple[Name, ...], WrapValidator(validate_in_parts)] = ()
     """The names of the pools in which the buffer must not be placed."""
+    accesses: Annotated[tuple[Time | Access, ...], WrapValidator(validate_in_parts)] = ()
+    """The times at which operations use the buffer, ascending, such as [0, 3, {"time": 9, "kind": "write"}]; a read may
+    come before a write of the same time. With `moves` and without this field, there is one access at each end of the
+    lifetime."""
+    given: Name | None = None
+    """With `moves`, the pool in which the buffer, an input, lies at the start of its lifetime."""
+    kept_in: Name | None = None
+    """With `moves`, the pool in which the buffer must lie at the end of its lifetime."""
 
     @model_validator(mode="after")
     def _check_buffer_alone(self) -> "Buffer":
@@ -296,6 +317,21 @@ class Buffer(Value):
             breaks.append((("end_at_most",), f"must be at least size ({self.size}), got {self.end_at_most}"))
         if self.no_cross is not None and self.alias_of is not None:
             breaks.append((("no_cross",), "must not be given together with alias_of; use relative instead of alias_of"))
+        if self.accesses and self.traffic is not None:
+            breaks.append((("traffic",), add_way("must not be given together with accesses", ONE_OF_THEM)))
+        return breaks + self._broken_rules_of_accesses()
+
+    def _broken_rules_of_accesses(self) -> list[Break]:
+        """Return the rules that the times of the accesses break."""
+        breaks: list[Break] = []
+        before: tuple[int, bool] | None = None
+        for k, (time, is_write, _) in enumerate(read_accesses(self.accesses, self.size, self.given is not None)):
+            if not any(start <= time < end for start, end in self.intervals):
+                breaks.append((("accesses", k), f"must be within the lifetime, got time {time}"))
+            if before is not None and (time, is_write) <= before:
+                rule = f"must be later than the access before, or a write after its read, got time {time}"
+                breaks.append((("accesses", k), rule))
+            before = time, is_write
         return breaks
 
     @property
@@ -304,6 +340,16 @@ class Buffer(Value):
         if self.start is not None and self.end is not None:
             return ((self.start, self.end),)
         return self.lifetimes or ()
+
+
+def read_accesses(accesses: Sequence[int | Access], size: int, is_given: bool) -> list[tuple[int, bool, int]]:
+    """Return each access as (time, whether it is a write, bytes), with the default kinds and bytes."""
+    rows = []
+    for k, each in enumerate(accesses):
+        time, kind, count = (each, None, None) if isinstance(each, int) else (each.time, each.kind, each.bytes)
+        is_write = (k == 0 and not is_given) if kind is None else kind == "write"
+        rows.append((time, is_write, size if count is None else count))
+    return rows
 
 
 if not TYPE_CHECKING and extensions("kinds"):
@@ -321,7 +367,7 @@ def end_rule(start: int, end: int) -> Sentence:
 
 
 class Placement(PlanValue):
-    """The placement of a buffer: `offset` bytes from the start of `pool`."""
+    """The placement of a buffer, or of one piece of a buffer that moves: `offset` bytes from the start of `pool`."""
 
     id: Id
     """The name of the buffer."""
@@ -329,6 +375,10 @@ class Placement(PlanValue):
     """The name of the pool that holds it."""
     offset: Annotated[int, Field(ge=0, le=2**63 - 1)]
     """The bytes from the start of the pool to the start of the buffer."""
+    start: Time | None = None
+    """With `moves`, the first time step at which the buffer takes this place; else null."""
+    end: Time | None = None
+    """With `moves`, the first time step at which the buffer no longer takes this place; else null."""
 
 
 register_fields("placements", Placement)

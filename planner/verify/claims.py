@@ -59,7 +59,7 @@ def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Viol
         yield from _claims_of_gap(problem, plan, used, plan.gap)
     yield from _claims_of_pools(problem, plan, used)
     if (plan.cost, plan.cost_lower_bound, plan.cost_limit) != (None, None, None):
-        yield from _claims_of_cost(plan, _total_cost(problem, placed))
+        yield from claims_of_cost(plan, _total_cost(problem, placed))
     if plan.weighted is not None:
         yield from _claims_of_weights(plan, plan.weighted, used)
     yield from claims_of_proof(problem, plan, placed)
@@ -69,7 +69,7 @@ def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Viol
         yield from _claims_of_pairs(problem, plan, placed)
 
 
-def _claims_of_cost(plan: Plan, cost: float) -> Iterator[Violation]:
+def claims_of_cost(plan: Plan, cost: float) -> Iterator[Violation]:
     """Yield a violation for each false claim about the cost, its lower bound and its limit."""
     if plan.cost is not None and not isclose(plan.cost, cost, rel_tol=1e-9):
         yield false_claim("cost", f"{cost}, the sum of traffic x cost and of prices of pairs", plan.cost)

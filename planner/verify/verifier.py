@@ -22,6 +22,7 @@ from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Others, Plan
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem, replace_profile
 from memplan.planner.verify.claims import claims, claims_without_placements
+from memplan.planner.verify.moved import verify_moved
 from memplan.planner.verify.overlaps import no_two_share_bytes
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.tie_rules import PAIR_RULES, groups_are_together, relatives_lie_where_they_must
@@ -43,6 +44,8 @@ def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
     problem = replace_profile(problem, plan.profile) if len(problem.pools) > 1 else problem
     if plan.status in ("infeasible", "unknown") and len(plan.placements) == 0:
         return tuple(_limit_list(claims_without_placements(problem, plan)))
+    if problem.moves:
+        return tuple(chain.from_iterable(map(_limit_list, verify_moved(problem, plan, _plan_violations))))
     placed = PlacedBuffers.from_placements(problem, plan.placements)
     kinds = [_incomplete_placements(problem, plan.placements), check_places(problem, placed)]
     if problem.buffers.rules["relative"]:
@@ -55,6 +58,10 @@ def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
     if plan.others is not None:
         kinds.append(_compare_other_plans(problem, plan, plan.others))
     return tuple(chain.from_iterable(map(_limit_list, kinds)))
+
+
+def _plan_violations(problem: Problem, plan: Plan) -> Iterator[Violation]:
+    yield from verify(problem, plan)
 
 
 def _compare_other_plans(problem: Problem, plan: Plan, others: Others) -> Iterator[Violation]:

@@ -50,17 +50,21 @@ class ChoiceProgram:
     pool: I64
     row: I64
     scale: F64
+    base: float = 0.0
+    """The cost of a solution in which all columns are 0."""
 
 
 class ProgramTask(NamedTuple):
     """The task of relaxing a program or, without one, of solving the last one in whole numbers from a start.
 
-    `start` is the value of each column; the engine stops after some seconds.
+    `start` is the value of each column, or not a number if it is unknown. The engine stops after some seconds, or at a
+    relative gap.
     """
 
     program: ChoiceProgram | None
     start: F64
     seconds: float
+    gap: float = _GAP
 
 
 def write_program(knapsack: Knapsack, limit: I64, nogoods: Sequence[NoGood]) -> ChoiceProgram | None:
@@ -168,7 +172,7 @@ class ProgramSolver:
 
     def finish(self) -> I64 | None:
         """Wait for the pool of each item in the cheapest choice that `begin` led to; None without a choice."""
-        values = self._answer()
+        values, _ = self._answer(), self._answer()
         self.is_ready = len(values) > 0
         return self._home(values) if self.is_ready else None
 
@@ -198,7 +202,8 @@ class ProgramSolver:
 def main() -> None:
     """Solve programs in the child process, each one first relaxed, and then in whole numbers if the parent wants it.
 
-    For a program, the dual values of its rows and the values of its columns are sent; else the values of its columns.
+    For a program, the dual values of its rows and the values of its columns are sent; else the values of its columns,
+    and a lower bound on the cost, which is infinite if there is no solution.
     """
     import highspy
 
@@ -214,21 +219,27 @@ def main() -> None:
                 lp = _linear_program(highspy, task.program)
                 highs.passModel(lp)
             else:
-                highs.setOptionValue("mip_rel_gap", _GAP)
+                highs.setOptionValue("mip_rel_gap", task.gap)
                 lp.integrality_ = [highspy.HighsVarType.kInteger] * lp.num_col_
                 highs.passModel(lp)
-                highs.setSolution(len(task.start), np.arange(len(task.start), dtype=np.int32), task.start)
+                if len(task.start):
+                    known = np.flatnonzero(~np.isnan(task.start)).astype(np.int32)
+                    highs.setSolution(len(known), known, task.start[known])
             highs.run()
             is_found = highs.getInfo().primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
             found = highs.getSolution()
             if task.program is not None:
                 parent.send(np.array(found.row_dual) if is_found else np.zeros(0))
             parent.send(np.array(found.col_value) if is_found else np.zeros(0))
+            if task.program is None:
+                is_empty = highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible
+                parent.send(np.array([np.inf if is_empty else highs.getInfo().mip_dual_bound]))
 
 
 def _linear_program(highspy: Any, program: ChoiceProgram) -> Any:
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = len(program.cost), len(program.most)
+    lp.offset_ = program.base
     lp.col_cost_, lp.col_lower_, lp.col_upper_ = program.cost, np.zeros(lp.num_col_), np.ones(lp.num_col_)
     least = np.full(lp.num_row_, -highspy.kHighsInf)
     least[: program.n_items] = 1.0

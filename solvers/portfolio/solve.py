@@ -7,6 +7,7 @@ from typing import Any
 
 from memplan.planner.errors import InvalidPlanError, OptionError, excerpt
 from memplan.planner.errors.did_you_mean import unknown_field
+from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.plan import Plan, attach_problem
 from memplan.planner.model.problem import Problem
@@ -72,6 +73,8 @@ def search_plan(
     options.check()
     if not control.has_deadline and not options.deterministic:
         control = replace(control, deadline=Deadline.from_limit(options.time_limit_s))
+    if problem.moves:
+        return _solve_moves(problem, options, control, start)
     if problem.equal_use:
         return _solve_equal_pools(problem, options, control, start, is_quick)
     is_own = is_own_planner(options.solver)
@@ -98,6 +101,15 @@ def search_plan(
     if options.deterministic:
         update["options"] = options.recorded_options()
     return attach_problem(result.answer(options.deterministic).model_copy(update=update), problem)
+
+
+def _solve_moves(problem: Problem, options: SolveOptions, control: Control, start: Plan | None) -> Plan:
+    from memplan.solvers.moves.search import solve_moves
+
+    if start is not None:
+        raise OptionError("start: must be left out for a problem with moves")
+    found = solve_moves(problem, options, control)
+    return attach_problem(found.model_copy(update={"problem_hash": problem_hash(problem)}), problem)
 
 
 def _solve_equal_pools(

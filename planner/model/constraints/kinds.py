@@ -13,6 +13,7 @@ from memplan.planner.model.constraints import (
     conflicts,
     forbid_pools,
     may_share,
+    moves,
     relative,
     reuse,
     same_offset,
@@ -78,6 +79,7 @@ KINDS = (
     ConstraintKind(
         ("same_offset", "equal_use"), {0: same_offset.unknown_names, 5: same_offset.contradictions}, same_offset.columns
     ),
+    ConstraintKind(("moves", "accesses", "given", "kept_in"), {0: moves.unknown_names, 1: moves.contradictions}),
     ConstraintKind(("no_cross",), offsets=lambda page, buffer, pool: OffsetRule(page=page)),
     ConstraintKind(("offset_mod",), offsets=lambda value, buffer, pool: OffsetRule(step=value[0], remainder=value[1])),
     ConstraintKind(("end_at_most",), offsets=lambda end, buffer, pool: OffsetRule(((0, end - buffer.size + 1),))),

@@ -1,0 +1,272 @@
+"""The search for a plan of buffers that move: choose pieces without offsets, then pack each pool at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import gcd, inf
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from memplan.planner import __version__
+from memplan.planner.errors import OptionError
+from memplan.planner.errors.extras import is_installed
+from memplan.planner.instance.instance import F64
+from memplan.planner.model.buffer_table import column
+from memplan.planner.model.moving import (
+    MovingBuffer,
+    Piece,
+    as_whole_buffers,
+    is_whole_home,
+    moves_of,
+    moving_buffers,
+    pieces_of_aliases,
+    problem_of_pieces,
+)
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Copied, Explanation, Plan, PoolUse, Proof, StopReason
+from memplan.planner.model.problem import Problem, replace_fields
+from memplan.planner.verify.moved import moved_bytes
+from memplan.planner.verify.verifier import verify
+from memplan.solvers.memory_choice.program import ProgramTask
+from memplan.solvers.moves.greedy import greedy_pieces
+from memplan.solvers.moves.program import Capacity, PiecesProgram, capacities
+from memplan.solvers.portfolio.options import SolveOptions
+from memplan.solvers.processes.child import ChildProcess
+from memplan.solvers.search.control import Control
+
+_MARGINS = (0.0, 0.001, 0.003, 0.01, 0.02, 0.05, 0.1, 0.2)
+"""The parts of each limited pool that the program leaves free, one after another, until its pieces can be packed."""
+_EXACT_COLUMNS = 4_000
+"""The limit of columns up to which a set of pieces that cannot be packed is forbidden, instead of leaving room."""
+_SHARE = 0.5
+"""The part of the time that is left which solving one program may take."""
+_ROUNDING = 1e-8
+"""The relative difference up to which the engine takes a cost and its bound for equal."""
+
+
+class _Choice(NamedTuple):
+    """The offsets of a plan's pieces, its copies and its cost."""
+
+    offsets: dict[Piece, int]
+    copies: list[Copied]
+    cost: float
+    by: str
+
+
+def solve_moves(problem: Problem, options: SolveOptions, control: Control) -> Plan:
+    """Return the plan of a problem whose buffers may move; raises OptionError for an option that cannot be honoured."""
+    _refuse_options(options)
+    return _Search(problem, moving_buffers(problem), options, control).run()
+
+
+def _refuse_options(options: SolveOptions) -> None:
+    usual = SolveOptions.model_construct()
+    for name in ("solver", "profile", "deterministic", "accept"):
+        if getattr(options, name) != getattr(usual, name):
+            raise OptionError.from_rule(name, "must be left out for a problem with moves")
+
+
+@dataclass
+class _Search:
+    """One search; `bound` is a lower bound on the cost, which is infinite if nothing fits."""
+
+    problem: Problem
+    rows: Sequence[MovingBuffer]
+    options: SolveOptions
+    control: Control
+    bound: float = 0.0
+
+    def run(self) -> Plan:
+        """Return the best plan, or a plan without placements."""
+        longest = max((row.end - row.start for row in self.rows), default=0)
+        if not self.rows or moves_of(self.problem).lead > longest or len(self.problem.pools) == 1:
+            return self._whole_plan()
+        baseline = self._packed_baseline()
+        found = self._best_of_program(baseline) if is_installed("highspy") else None
+        if self.bound == inf:
+            return self._empty("infeasible")
+        choices = [each for each in (found, baseline) if each is not None]
+        if not choices:
+            return self._whole_plan(is_fallback=True)
+        return self._plan(min(choices, key=lambda choice: choice.cost))
+
+    def _best_of_program(self, baseline: _Choice | None) -> _Choice | None:
+        """Return the cheapest pieces that can be packed."""
+        limits = capacities(self.problem, self.rows)
+        forbidden: list[list[int]] = []
+        margins = iter(_MARGINS)
+        margin = next(margins)
+        with ChildProcess("memplan.solvers.memory_choice.program", lambda: self.control.is_over) as child:
+            while not self.control.is_over:
+                program = PiecesProgram(self.problem, self.rows, _lowered(limits, margin))
+                for terms in forbidden:
+                    program.forbid(terms)
+                values, bound = self._solve(child, program, baseline)
+                if margin == 0 and program.is_complete:
+                    self.bound = max(self.bound, bound)
+                if len(values) == 0:
+                    return None
+                cost = program.cost_of(values)
+                if baseline is not None and cost >= baseline.cost:
+                    return baseline
+                pieces, copies = program.solution(values)
+                offsets, failed = self._pack(pieces, 0.4)
+                if failed is None:
+                    return _Choice(offsets, copies, cost, "highs")
+                if margin == 0 and failed.is_proved and len(program.cost) <= _EXACT_COLUMNS:
+                    chosen = column(values > 0.5)
+                    forbidden.append(program.columns_in(failed.pool, chosen))
+                    continue
+                if (following := next(margins, None)) is None:
+                    return None
+                margin = following
+        return None
+
+    def _solve(self, child: ChildProcess, program: PiecesProgram, start: _Choice | None) -> tuple[F64, float]:
+        """Return the values of the columns, empty without a solution, and a lower bound on the cost."""
+        seconds = self.control.remaining_s * _SHARE
+        try:
+            child.give(ProgramTask(program.rows(), np.zeros(0), seconds / 3))
+            child.answer(), child.answer()
+            known = np.zeros(0) if start is None else program.values_of([*start.offsets], start.copies)
+            child.give(ProgramTask(None, known, seconds, 0.0))
+            values, bound = (np.asarray(child.answer(), dtype=np.float64) for _ in range(2))
+        except EOFError:  # The child ends with the search.
+            return np.zeros(0), 0.0
+        least = float(bound[0]) * program.cost_scale
+        if len(values) == 0:
+            return values, inf if least == inf else 0.0
+        return values, _rounded_bound([*program.cost, program.base], least, program.cost_of(values))
+
+    def _pack(self, pieces: list[Piece], share: float) -> tuple[dict[Piece, int], _Failed | None]:
+        """Return the offset of each piece, and the first pool that cannot be packed in a part of the time left."""
+        offsets: dict[Piece, int] = {}
+        for q in range(len(self.problem.pools)):
+            mine = [piece for piece in pieces if piece.pool == q]
+            mine += pieces_of_aliases(self.problem, mine)
+            packed = self._pack_pool(q, mine, share)
+            if len(packed.placements) == 0 and mine:
+                return offsets, _Failed(q, packed.status == "infeasible")
+            offsets.update(zip(mine, packed.placements.offset.tolist(), strict=True))
+        return offsets, None
+
+    def _pack_pool(self, q: int, pieces: list[Piece], share: float) -> Plan:
+        from memplan.solvers.portfolio.solve import search_plan
+
+        part = problem_of_pieces(self.problem, pieces, q)
+        seconds = max(0.05, self.control.remaining_s * share)
+        due = self.control.deadline.bring_forward(self.control.remaining_s - seconds)
+        control = replace(self.control, deadline=due, note=None)
+        options = SolveOptions.model_construct(time_limit_s=seconds, seed=self.options.seed)
+        if self.problem.pools[q].size is None:
+            part = replace_fields(part, objective="peak")
+            return search_plan(part, options, control=Control(cancelled=self.control.cancelled), is_quick=True)
+        return search_plan(part, options, control=control)
+
+    def _packed_baseline(self) -> _Choice | None:
+        for margin in _MARGINS:
+            limits = _lowered(capacities(self.problem, self.rows), margin)
+            found = greedy_pieces(self.problem, self.rows, limits)
+            if found is None or self.control.is_over:
+                return None
+            offsets, failed = self._pack(found.pieces, 0.1)
+            if failed is None:
+                choice = _Choice(offsets, found.copies, found.cost, "greedy")
+                return None if verify(self.problem, self._plan(choice)) else choice
+        return None
+
+    def _whole_plan(self, is_fallback: bool = False) -> Plan:
+        """Return the plan in which no buffer moves, as that of the problem without `moves`."""
+        from memplan.solvers.portfolio.solve import search_plan
+
+        homes = [[q for q in row.pools if is_whole_home(self.problem, row, q)] for row in self.rows]
+        if not all(homes):
+            return self._empty("unknown" if is_fallback else "infeasible")
+        plan = search_plan(as_whole_buffers(self.problem), self.options, control=self.control)
+        update: dict[str, Any] = {"problem_hash": None, "findings": ()}
+        table = plan.placements
+        if len(table) == 0:
+            return plan.model_copy(update=update) if not is_fallback else self._empty("unknown")
+        spans = [self.problem.buffers.intervals(self.problem.index[name])[0] for name in table.ids]
+        times = (column([start for start, _ in spans]), column([end for _, end in spans]))
+        update["placements"] = PlacementTable(table.ids, table.pool_names, table.pool, table.offset, *times)
+        if is_fallback:
+            least = min(self.bound, plan.cost or 0.0)
+            update |= {"cost_lower_bound": least, "lower_bound": None, "proof": None}
+            update |= _verdict(plan.cost or 0.0, least, "time_limit")
+        return plan.model_copy(update=update)
+
+    def _empty(self, status: str) -> Plan:
+        message = "nothing fits, wherever buffers move" if status == "infeasible" else "no plan was found in time"
+        reason: StopReason = "proved" if status == "infeasible" else "time_limit"
+        return Plan(
+            status=status,
+            stop_reason=reason,
+            explanation=Explanation(message=message),
+            pools=[PoolUse(name=pool.name, size=pool.size) for pool in self.problem.pools],
+            wall_time_s=self.control.wall_time_s,
+            version=__version__,
+        )
+
+    def _plan(self, choice: _Choice) -> Plan:
+        problem, offsets = self.problem, choice.offsets
+        pieces = sorted(offsets, key=lambda piece: (piece.buffer, piece.start, piece.end, piece.pool))
+        table = PlacementTable(
+            tuple(problem.buffers.ids[piece.buffer] for piece in pieces),
+            tuple(pool.name for pool in problem.pools),
+            column([piece.pool for piece in pieces]),
+            column([offsets[piece] for piece in pieces]),
+            column([piece.start for piece in pieces]),
+            column([piece.end for piece in pieces]),
+        )
+        size = problem.buffers.size
+        used = [0] * len(problem.pools)
+        for piece, offset in offsets.items():
+            count = int(size[piece.buffer])
+            used[piece.pool] = max(used[piece.pool], offset + count if count else 0)
+        least = min(self.bound, choice.cost)
+        is_best = least >= choice.cost
+        plan = Plan(
+            peak=sum(used),
+            cost=choice.cost,
+            cost_lower_bound=least,
+            pools=[
+                PoolUse(name=pool.name, used=use, size=pool.size) for pool, use in zip(problem.pools, used, strict=True)
+            ],
+            placements=table,
+            copies=choice.copies,
+            solver=choice.by,
+            proof=Proof(kind="engines", by="highs") if is_best else None,
+            wall_time_s=self.control.wall_time_s,
+            version=__version__,
+        )
+        stopped: StopReason = "time_limit" if self.control.is_over else "work_limit"
+        update = {"moved_bytes": moved_bytes(plan), **_verdict(choice.cost, least, stopped)}
+        return plan.model_copy(update=update)
+
+
+class _Failed(NamedTuple):
+    """A pool whose pieces cannot be packed, or could not be in time."""
+
+    pool: int
+    is_proved: bool
+
+
+def _verdict(cost: float, least: float, stopped: StopReason) -> dict[str, Any]:
+    if least >= cost:
+        return {"status": "optimal", "stop_reason": "proved", "gap": 0.0}
+    return {"status": "feasible", "stop_reason": stopped, "gap": cost / least - 1 if least else None}
+
+
+def _lowered(limits: Sequence[Capacity], margin: float) -> list[Capacity]:
+    return [limit if limit.most is None else limit._replace(most=int(limit.most * (1 - margin))) for limit in limits]
+
+
+def _rounded_bound(costs: Sequence[float], least: float, cost: float) -> float:
+    """Return a bound of the engine, rounded up to the next sum of the costs of columns if these are whole numbers."""
+    if cost - least <= abs(cost) * _ROUNDING:
+        return cost
+    step = gcd(*map(int, costs)) if all(each == int(each) for each in costs) else 0
+    return min(cost, float(-int(-(least - step * 1e-3) // step) * step)) if step else max(0.0, least)
