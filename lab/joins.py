@@ -116,7 +116,7 @@ def _plan(data: Data, limit_s: float = _LIMIT_S) -> Plan:
 def _clashes(problem: Problem, soft: list[Data], plan: Plan) -> float:
     at, size = {place.id: place for place in plan.placements}, {row.id: row.size for row in problem.buffers}
     pairs = [(entry["weight"], *entry["buffers"]) for entry in soft]
-    return sum(weight for weight, i, j in pairs if touch_a_bank(problem, at[i], size[i], at[j], size[j]))
+    return float(sum(weight for weight, i, j in pairs if touch_a_bank(problem, at[i], size[i], at[j], size[j])))
 
 
 if __name__ == "__main__":

@@ -188,8 +188,8 @@ class PiecesProgram:
             value += [1.0] * len(terms) + [-1.0] * len(others)
             most.append(float(limit))
         parts = [(np.array(row, dtype=np.int64), np.array(index, dtype=np.int64), np.array(value))]
-        for r, i, v, limits in self._loads(len(most)):
-            parts.append((r, i, v))
+        for at, which, much, limits in self._loads(len(most)):
+            parts.append((at, which, much))
             most += limits
         rows, indices, values = (np.concatenate(each) for each in zip(*parts, strict=True))
         n = max(1, len(self.cost))

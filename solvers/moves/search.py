@@ -25,7 +25,7 @@ from memplan.planner.model.moving import (
     problem_of_pieces,
 )
 from memplan.planner.model.placement_table import PlacementTable
-from memplan.planner.model.plan import Copied, Explanation, Plan, PoolUse, Proof, StopReason
+from memplan.planner.model.plan import Copied, Explanation, Plan, PoolUse, Proof, Status, StopReason
 from memplan.planner.model.problem import Problem, replace_fields
 from memplan.planner.verify.moved import moved_bytes
 from memplan.planner.verify.verifier import verify
@@ -38,6 +38,8 @@ from memplan.solvers.search.control import Control
 
 _MARGINS = (0.0, 0.001, 0.003, 0.01, 0.02, 0.05, 0.1, 0.2)
 """The parts of each limited pool that the program leaves free, one after another, until its pieces can be packed."""
+_MOST_ENTRIES = 4_000_000
+"""The limit of entries in the rows of loads; larger programs would take minutes, so the baseline answers alone."""
 _EXACT_COLUMNS = 4_000
 """The limit of columns up to which a set of pieces that cannot be packed is forbidden, instead of leaving room."""
 _SHARE = 0.5
@@ -84,13 +86,28 @@ class _Search:
         if not self.rows or moves_of(self.problem).lead > longest or len(self.problem.pools) == 1:
             return self._whole_plan()
         baseline = self._packed_baseline()
-        found = self._best_of_program(baseline) if is_installed("highspy") else None
+        self.bound = sum(self._least_cost(row) for row in self.rows)
+        has_program = is_installed("highspy") and self._count_entries() <= _MOST_ENTRIES
+        found = self._best_of_program(baseline) if has_program else None
         if self.bound == inf:
             return self._empty("infeasible")
         choices = [each for each in (found, baseline) if each is not None]
         if not choices:
             return self._whole_plan(is_fallback=True)
         return self._plan(min(choices, key=lambda choice: choice.cost))
+
+    def _least_cost(self, row: MovingBuffer) -> float:
+        """Return a lower bound on the cost of a buffer: that of its accesses in its cheapest pool."""
+        pools = [self.problem.pools[q] for q in row.pools]
+        price = min((pool.cost for pool in pools if pool.direct), default=0.0)
+        return price * sum((use.read or 0) + (use.write or 0) for use in row.uses)
+
+    def _count_entries(self) -> int:
+        """Return about how many entries the loads have: for each pool with a limit, the moments of each buffer."""
+        moments = np.array(sorted({time for row in self.rows for time in (row.start, *(u.time for u in row.uses))}))
+        spans = np.searchsorted(moments, [(row.start, row.end) for row in self.rows])
+        limited = sum(limit.most is not None for limit in capacities(self.problem, self.rows))
+        return limited * int((spans[:, 1] - spans[:, 0]).sum())
 
     def _best_of_program(self, baseline: _Choice | None) -> _Choice | None:
         """Return the cheapest pieces that can be packed."""
@@ -198,14 +215,14 @@ class _Search:
             update |= _verdict(plan.cost or 0.0, least, "time_limit")
         return plan.model_copy(update=update)
 
-    def _empty(self, status: str) -> Plan:
+    def _empty(self, status: Status) -> Plan:
         message = "nothing fits, wherever buffers move" if status == "infeasible" else "no plan was found in time"
         reason: StopReason = "proved" if status == "infeasible" else "time_limit"
         return Plan(
             status=status,
             stop_reason=reason,
             explanation=Explanation(message=message),
-            pools=[PoolUse(name=pool.name, size=pool.size) for pool in self.problem.pools],
+            pools=tuple(PoolUse(name=pool.name, size=pool.size) for pool in self.problem.pools),
             wall_time_s=self.control.wall_time_s,
             version=__version__,
         )
@@ -232,11 +249,11 @@ class _Search:
             peak=sum(used),
             cost=choice.cost,
             cost_lower_bound=least,
-            pools=[
+            pools=tuple(
                 PoolUse(name=pool.name, used=use, size=pool.size) for pool, use in zip(problem.pools, used, strict=True)
-            ],
+            ),
             placements=table,
-            copies=choice.copies,
+            copies=tuple(choice.copies),
             solver=choice.by,
             proof=Proof(kind="engines", by="highs") if is_best else None,
             wall_time_s=self.control.wall_time_s,

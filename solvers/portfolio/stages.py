@@ -14,7 +14,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from memplan.planner.errors import InvalidPlanError, OptionError, UnbuiltError
-from memplan.planner.instance.instance import Instance, counts_cost
+from memplan.planner.instance.instance import Instance
+from memplan.planner.model.problem_fields import counts_cost
 from memplan.solvers.exact import MAX_LIFETIMES
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.registry import SolverRow
