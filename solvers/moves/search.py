@@ -42,7 +42,7 @@ _MOST_ENTRIES = 4_000_000
 """The limit of entries in the rows of loads; larger programs would take minutes, so the baseline answers alone."""
 _EXACT_COLUMNS = 4_000
 """The limit of columns up to which a set of pieces that cannot be packed is forbidden, instead of leaving room."""
-_SHARE = 0.5
+_SHARE = 0.7
 """The part of the time that is left which solving one program may take."""
 _ROUNDING = 1e-8
 """The relative difference up to which the engine takes a cost and its bound for equal."""
