@@ -165,7 +165,8 @@ class _Replay:
         self._settle(time, time + 1)
         if time == row.start:
             first = [piece.pool for piece in self.pieces if piece.start == time]
-            copied = {to for when, _, to in self.copies if when == time}
+            # A copy into the pool `given` comes after a write, and uses the room of the first piece.
+            copied = {to for when, _, to in self.copies if when == time and to != row.given}
             begun = [pool for pool in first if pool not in copied]
             self.right = {*begun[:1]}
             if len(begun) != 1 or row.given not in (None, begun[0]):
