@@ -111,8 +111,9 @@ class ParsedRequest:
         if self.kind != PLAN or self.is_foreign or self.fields.keys() | self.files.keys() != {"problem"}:
             return False
         problem = self.fields.get("problem")
-        is_of_objects = isinstance(problem, dict) and problem.get("kind") == "objects"
-        return not is_of_objects and isinstance(self.options, PlanOptions) and self.options.is_of_one_plan
+        is_other = isinstance(problem, dict) and (problem.get("kind") == "objects" or problem.get("moves"))
+        is_other = is_other or (self.reading is not None and getattr(self.reading, "moves", None) is not None)
+        return not is_other and isinstance(self.options, PlanOptions) and self.options.is_of_one_plan
 
     def reader(self) -> Reader:
         """Return the reader of the inputs, with the reading options that an input plan recorded; raises InputError."""

@@ -110,6 +110,7 @@ def _searches() -> Mapping[str, Any]:
         "repairs-of-graph": "memplan.extensions.cascade.order_repairs:repairs_of_graph",
         "cascade-hint": "memplan.extensions.cascade.hint:cascade_hint",
         "relay-storages": "memplan.extensions.tvm.files.relay_storages:plan_storages",
+        "graph-problem": "memplan.extensions.networks.inputs:read_graph_problem",
         "in-place-hint": "memplan.extensions.networks.models.over_inputs:in_place_hint",
     }
 

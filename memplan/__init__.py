@@ -134,8 +134,8 @@ def _import_attribute(name: str) -> object:
     else:
         value = getattr(registry[_extension_names()[name]], "function" if name in registry else "options")
     if callable(value) and not isinstance(value, type):
-        verified = registry[name].require_valid if name in registry else None
-        value = import_module("memplan.arguments").check_arguments(value, verified)
+        question = registry[name] if name in registry else None
+        value = import_module("memplan.arguments").check_arguments(value, question)
         # Pickle finds a function by its module and name, so set both.
         value.__module__, value.__qualname__ = __name__, name
     globals()[name] = value

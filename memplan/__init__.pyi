@@ -214,6 +214,7 @@ def convert(
     order: Sequence[str] | str | int = ...,
     in_place: bool = ...,
     spare: Sequence[str] | str | int = ...,
+    moves: str | None | str | int = ...,
     inclusive: bool | None = ...,
     to: Literal[
         "json",

@@ -36,11 +36,11 @@ _WARNED = "never-alive"
 """The rule whose findings also become Python warnings: Python code easily forgets the lifetimes of a buffer."""
 
 
-def check_arguments(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | None = None) -> F:
+def check_arguments(function: F, question: Any = None) -> F:
     """Return a wrapper of a question's function that raises OptionError for an argument of the wrong type.
 
-    The wrapper also collects options passed as keywords, and reads inputs given as paths or JSON objects. If `verified`
-    is given, the wrapper returns `verified(arguments, options, answer)`, which checks the answer against its inputs.
+    The wrapper also collects options passed as keywords, and reads inputs given as paths or JSON objects. If the
+    `question` is given, the wrapper checks the inputs and the answer by its rules.
     """
     signature = inspect.signature(function)
     default = signature.parameters[_OPTIONS].default if _OPTIONS in signature.parameters else None
@@ -73,15 +73,17 @@ def check_arguments(function: F, verified: Callable[[dict[str, Any], Any, Any], 
         control = bound.arguments.get(_CONTROL)
         if (options := bound.arguments.get(_OPTIONS)) is not None and hasattr(options, "refuse_idle"):
             options.refuse_idle({name for name, value in bound.arguments.items() if value is not None})
+        if question is not None:
+            question.refuse_values(bound.arguments)
         work = functools.partial(function, *bound.args, **bound.kwargs)
         answer = work() if control is None else _run_interruptibly(work, control.cancelled)
         for finding in getattr(answer, "__dict__", {}).get("findings", ()):
             if finding.rule == _WARNED:
                 warnings.warn(finding.message, stacklevel=2)
-        if verified is None:
+        if question is None:
             return answer
         bound.apply_defaults()
-        return verified(bound.arguments, bound.arguments[_OPTIONS], answer)
+        return question.require_valid(bound.arguments, bound.arguments[_OPTIONS], answer)
 
     call.__signature__ = _public_signature(signature, fields)  # type: ignore[attr-defined]
     if fields:

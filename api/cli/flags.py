@@ -16,6 +16,7 @@ from memplan.planner.formats import FORMATS
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.model.sizes import parse_size
 from memplan.questions.reading import validate_options
+from memplan.questions.reading.adapting import PLAIN_MOVES
 
 V = TypeVar("V")
 _METAVARS = {
@@ -23,12 +24,13 @@ _METAVARS = {
     "alignments": "SIZE,SIZE",
     "barriers": "NAME",
     "budgets": "[NAME=]SIZE",
-    "capacity": "[NAME=]SIZE[@ADDRESS][,cost=COST]",
+    "capacity": "[NAME=]SIZE[@ADDRESS][,cost=COST][,direct=false]",
     "copies": "[NAME=]NUMBER",
     "order": "A,B",
     "dims": "NAME=SIZE[,SIZE...]",
     "extra_cost": "PERCENT%",
     "macs": "+PERCENT%",
+    "moves": "[lead=STEPS][,bytes_per_step=SIZE]",
     "profile": "speed|balanced[+PERCENT%]|size|POOL=WEIGHT,...",
     "objectives": "peak,macs[,traffic]",
     "heaps": "SIZE",
@@ -49,7 +51,7 @@ _METAVARS = {
 
 
 PANELS = {
-    "Memory": ("alignment", "capacity", "weights", "pin", "reserve", "copies", "order", "inclusive"),
+    "Memory": ("alignment", "capacity", "weights", "pin", "reserve", "copies", "order", "moves", "inclusive"),
     "Search": (
         *("time_limit_s", "solver", "accept", "seed", "deterministic", "profile", "threads"),
         *("keep", "least", "plans", "distance", "heaps"),
@@ -176,6 +178,8 @@ def flag_of(name: str, about: FieldInfo) -> Flag:
         described["multiple"], default = True, None
     elif "BeforeValidator" in checks:  # The field's validator parses the text, so click must pass it on unchanged.
         described["type"], default = str, None
+        if name == "moves":  # The flag's value may be left out.
+            described |= {"is_flag": False, "flag_value": PLAIN_MOVES}
     elif kind is int and str(MAX_BYTES) in checks:
         described |= {"type": size, "metavar": "SIZE"}
     elif kind is bool:

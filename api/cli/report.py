@@ -14,11 +14,12 @@ from memplan.api.reports.solver_facts import OF_OTHERS, SolverFacts
 from memplan.planner.bounds.lower_bound import live_bytes
 from memplan.planner.errors import excerpt, shorten
 from memplan.planner.instance.compile import compile_problem
+from memplan.planner.model.moving import as_pieces
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import size_text
 from memplan.planner.verify.peak_growth import Id, LiveSet, occupancies
-from memplan.questions.plan.answers import headline
+from memplan.questions.plan.answers import headline, moved_lines
 
 _CHART_COLUMNS, _CHART_ROWS = 64, 6
 _MEMBERS_TOLD = 5
@@ -33,11 +34,14 @@ def show_plan(problem: Problem, plan: Plan, stream: TextIO, completed: Callable[
     """
     console = Console(file=stream, highlight=False)
     console.print(escape(headline(plan)), soft_wrap=True)
+    for line in moved_lines(plan):
+        console.print(escape(line), soft_wrap=True)
+    problem, plan = as_pieces(problem, plan)
     if plan.status in ("optimal", "feasible"):
         console.print(pool_table(problem, plan))
     for line in chain(peak_lines(problem, plan), map(completed, advice(problem, plan)) if completed else ()):
         console.print(escape(line), soft_wrap=True)
-    for line in live_bytes_chart(live_bytes(compile_problem(problem))):
+    for line in live_bytes_chart([] if problem.moves else live_bytes(compile_problem(problem))):
         console.print(escape(line), soft_wrap=True)
 
 

@@ -15,6 +15,7 @@ from math import ceil, log2
 import numpy as np
 
 from memplan.planner.errors import shorten
+from memplan.planner.model.moving import as_pieces
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Pool, Problem
 from memplan.planner.model.sizes import size_text
@@ -60,8 +61,9 @@ class _Box:
 def draw(problem: Problem, plan: Plan) -> bytes:
     """Return the SVG picture of a plan, with one panel per pool; equal plans give identical bytes.
 
-    A buffer without lifetimes is drawn over the whole time axis.
+    A buffer without lifetimes is drawn over the whole time axis. Pieces of a buffer that moves are drawn one by one.
     """
+    problem, plan = as_pieces(problem, plan)
     times = np.concatenate((problem.buffers.start, problem.buffers.end))
     span = (int(times.min()), int(times.max())) if len(times) else (0, 1)
     boxes = _boxes_by_pool(problem, plan, span)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from pydantic_core import to_json
 
 from memplan.planner.formats import FORMATS
+from memplan.planner.model.moving import refuse_moves
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
@@ -24,6 +25,8 @@ def write_plan(plan: Plan, problem: Problem, plan_format: str) -> bytes:
     """Return a plan as bytes in one of the PLAN_FORMATS; JSON if the plan lacks the needed placements."""
     if plan_format not in FORMATS and plan.status not in ("optimal", "feasible"):
         plan_format = "json"
+    if plan_format != "json":
+        refuse_moves(problem, f"for the format {plan_format}")
     return PLAN_FORMATS[plan_format].write(plan, problem)
 
 

@@ -9,6 +9,7 @@ from typing import cast
 from pydantic_core import from_json
 
 from memplan.extensions.networks.graph_lint import repeated_outputs
+from memplan.extensions.networks.lifetimes.accesses import GraphProblem
 from memplan.extensions.networks.lifetimes.ordered import problem_of_order
 from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.extensions.networks.models.model_graph import is_graph, read_model_graph
@@ -107,8 +108,14 @@ OPERATIONS = Input(
 
 def _read_problem(reader: Reader, data: bytes, name: str, _question: InputValues) -> Problem:
     """Return the problem in a file. For a graph of operations, derive the problem from the order in the file."""
+    found = read_graph_problem(reader, data, name)
+    return reader.problem(data, name) if found is None else found
+
+
+def read_graph_problem(reader: Reader, data: bytes, name: str | None) -> Problem | None:
+    """Return the problem of a file's graph of operations in the given order; None for any other file."""
     if not is_graph(data):
-        return reader.problem(data, name)
+        return None
     reader.own_graph = _overwriting_graph(reader, read_graph(reader, data, name))
     if reader.options.inclusive is not None:
         raise OptionError(
@@ -117,7 +124,11 @@ def _read_problem(reader: Reader, data: bytes, name: str, _question: InputValues
     others = reader.options.model_copy(update={"in_place": False, "spare": ()})
     problem = problem_of_graph(reader.own_graph)
     alignment = reader.options.alignment
-    return adapt_problem(problem if alignment is None else align_problem(problem, alignment), None, others)
+    return adapt_problem(
+        problem if alignment is None else align_problem(problem, alignment),
+        GraphProblem(problem, graph=reader.own_graph, order=range(len(reader.own_graph.ops))),
+        others,
+    )
 
 
 def _overwriting_graph(reader: Reader, graph: OperationGraph) -> OperationGraph:

@@ -12,6 +12,7 @@ from typing import Any
 from memplan.extensions.page.one_file import one_file, static_text
 from memplan.planner.errors import count_text
 from memplan.planner.foreign.program_names import NO_NAMES, ProgramNames
+from memplan.planner.model.moving import as_pieces
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.places import MOST_PAIRS
@@ -29,10 +30,12 @@ def plan_view(
     """Return a plan as a view, in JSON: the problem and the plan in their formats, and the verifier's verdict.
 
     The view has the lowest possible offset of each buffer, unless more than `most_pairs` pairs must be compared for it.
-    The page draws the view like the files that users drop on the page (`static/plan_model.js`).
+    The page draws the view like the files that users drop on the page (`static/plan_model.js`). Pieces of a buffer that
+    moves are drawn as buffers.
     """
     verdict = verdict_on(problem, plan, most_pairs=most_pairs)
     inspection = verdict.model_dump(mode="json", include={"valid", "violations", "claims", "pools", "places"})
+    problem, plan = as_pieces(problem, plan)
     inspection |= {"count": len(verdict.violations), "violations": inspection["violations"][:_LISTED]}
     return {
         "kind": "plan",

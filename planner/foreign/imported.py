@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePath
 from traceback import walk_tb
-from typing import Any
+from typing import Any, NamedTuple
 
 from memplan.planner.errors import (
     MAX_SHOWN,
@@ -141,6 +141,26 @@ class ViewFacts(DescribedFields):
 _NO_VIEWS = ViewFacts()
 
 
+class BufferUses(NamedTuple):
+    """The accesses of operations to a buffer, as (time, whether it is a write, bytes), in order.
+
+    `is_given` is True if the buffer has a value at the start of its lifetime, and `is_kept` if its last value must be
+    where the first one was.
+    """
+
+    accesses: Sequence[tuple[int, bool, int]]
+    is_given: bool = False
+    is_kept: bool = False
+
+
+def merged_accesses(accesses: Iterable[tuple[int, bool, int]]) -> list[tuple[int, bool, int]]:
+    """Return accesses in order, of which several of one kind at one time become one access of all their bytes."""
+    merged: dict[tuple[int, bool], int] = {}
+    for time, is_write, count in accesses:
+        merged[time, is_write] = merged.get((time, is_write), 0) + count
+    return [(*key, count) for key, count in sorted(merged.items())]
+
+
 @dataclass(frozen=True, eq=False)
 class ImportedProblem:
     """A problem that was read from a file, with facts about its origin.
@@ -200,6 +220,11 @@ class ImportedProblem:
     def state_ids(self) -> tuple[str, ...]:
         """The ids of a program's buffers that keep their bytes between two runs, such as its variables."""
         return ()
+
+    @property
+    def uses(self) -> Mapping[str, BufferUses]:
+        """The accesses of operations to buffers and constants, by id; empty if the file has lifetimes only."""
+        return {}
 
     def problem_in_place(self, spared: Sequence[str]) -> Problem:
         """Return the problem in which operations write outputs over inputs, except over the buffers `spared`.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 from math import lcm
@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 from memplan.planner.errors import MAX_SHOWN, FormatError, Option, PlanError, excerpt
 from memplan.planner.foreign.c_names import identifiers
 from memplan.planner.instance.audit import refuse_other_plan
+from memplan.planner.model.moving import as_pieces
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Pool, Problem
+from memplan.planner.verify.moved import copies_in_order
 from memplan.planner.verify.verifier import verify
 
 if TYPE_CHECKING:
@@ -32,6 +34,21 @@ class PlacedBuffer:
     offset: int
     size: int
     alignment: int
+
+
+@dataclass(frozen=True)
+class PlacedCopy:
+    """A copy of `size` bytes between two pieces of a buffer, which are positions in the layout's `buffers`.
+
+    It begins at `time`, before the operation of that time or, if it `is_late`, after it.
+    """
+
+    id: int | str
+    time: int
+    is_late: bool
+    source: int
+    to: int
+    size: int
 
 
 @dataclass(frozen=True)
@@ -68,6 +85,8 @@ class PlacedPool:
 class VerifiedLayout:
     """A problem's pools and buffers with their placements, in the problem's order.
 
+    With `moves`, `buffers` are the pieces of buffers, in the plan's order, and `copies` the copies between them, in the
+    order in which they run.
     `model`: the file that the problem was read from. `options`: the options with which it was read. `section`: the
     linker section of all C arrays; by default, each array has a separate section.
     """
@@ -78,6 +97,7 @@ class VerifiedLayout:
     model: bytes | None = None
     options: ModelOptions | None = None
     section: str | None = None
+    copies: tuple[PlacedCopy, ...] = ()
 
     @property
     def used_pools(self) -> tuple[PlacedPool, ...]:
@@ -150,13 +170,29 @@ def lay_out(
         raise PlanError(
             *sentences, "plan: must be valid; `memplan plan --keep PLAN` keeps valid placements and moves the others"
         )
+    copies = tuple(_placed_copies(problem, plan)) if problem.moves else ()
+    asked = problem
+    problem, plan = as_pieces(problem, plan)
     buffers = _placed_buffers(problem, plan)
     names = identifiers([pool.name for pool in problem.pools])
     pools = tuple(
         PlacedPool(pool, name, _extent(buffers, q), _common_alignment(problem, buffers, q))
         for q, (pool, name) in enumerate(zip(problem.pools, names, strict=True))
     )
-    return VerifiedLayout(problem, pools, buffers, model, options)
+    return VerifiedLayout(asked, pools, buffers, model, options, copies=copies)
+
+
+def _placed_copies(problem: Problem, plan: Plan) -> Iterator[PlacedCopy]:
+    rows: dict[tuple[int | str, str], list[int]] = {}
+    for k, row in enumerate(plan.placements):
+        rows.setdefault((row.id, row.pool), []).append(k)
+    starts, ends = plan.placements.start, plan.placements.end
+    assert starts is not None and ends is not None  # The plan is valid.
+    for is_late, copy in copies_in_order(problem, plan):
+        source, to = (
+            next(k for k in rows[copy.id, pool] if starts[k] <= copy.time < ends[k]) for pool in (copy.source, copy.to)
+        )
+        yield PlacedCopy(copy.id, copy.time, is_late, source, to, copy.bytes)
 
 
 def _refuse_shared_addresses(pools: Sequence[PlacedPool]) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from memplan.planner.extensions import import_object
+from memplan.planner.model.moving import refuse_moves
 from memplan.planner.systems import systems
 
 if TYPE_CHECKING:
@@ -17,9 +18,13 @@ if TYPE_CHECKING:
 
 EXPORTERS: Mapping[str, str] = {target: where for each in systems() for target, where in each.writers.items()}
 """The exporter of each target as `module:function`; tables and JSON are written elsewhere."""
+_OF_MOVES = ("c",)
+"""The targets that can express pieces of buffers and copies between them."""
 
 
 def export(target: str, layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """Return the files of a plan for a target, as bytes by suffix; raises FormatError."""
+    if target not in _OF_MOVES:
+        refuse_moves(layout.problem, f"for the target {target}")
     files: Mapping[str, bytes] = import_object(EXPORTERS[target])(layout, stem)
     return files

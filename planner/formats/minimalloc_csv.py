@@ -36,6 +36,7 @@ from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column
 from memplan.planner.model.columns import repeated_positions
 from memplan.planner.model.entries import entries_of
 from memplan.planner.model.intervals import Interval, closed_rule
+from memplan.planner.model.moving import refuse_moves
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Pool, Problem
@@ -205,6 +206,7 @@ def write_plan(plan: Plan, problem: Problem) -> bytes:
 
     A buffer's cells have its first start and its last end; they are empty for a buffer without lifetimes.
     """
+    refuse_moves(problem, "for a table of placements")
     placements = plan.placements
     rows = np.array([problem.index[name] for name in placements.ids], dtype=np.int64)
     columns = _table_columns(problem, rows)

@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
+from pydantic_core import to_json
 
 from memplan.planner.instance.columns import ALWAYS, Axis, Holds, distinct_values
 from memplan.planner.instance.compile import compile_problem
@@ -32,6 +33,7 @@ from memplan.planner.instance.contents import (
 from memplan.planner.instance.instance import PLAIN, Instance
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.columns import unique_values
+from memplan.planner.model.moving import moves_of
 from memplan.planner.model.problem import Problem
 
 _VERSION = b"memplan problem 1"
@@ -54,8 +56,12 @@ _WITHOUT_WORD = "pages"
 def problem_hash(problem: Problem, instance: Instance | None = None, order: I64 | None = None) -> str:
     """Return the problem's hash, `sha256:...`, which covers everything that affects its best plans.
 
-    `instance`, the compiled problem, and `order`, its canonical order, are computed unless they are given.
+    `instance`, the compiled problem, and `order`, its canonical order, are computed unless they are given. The hash of
+    a problem with `moves` also depends on names, times and the order of buffers.
     """
+    if problem.moves:
+        fields = problem.model_dump(mode="json", exclude_defaults=True, exclude={"name", "format"})
+        return f"sha256:{sha256(_VERSION + to_json(fields | {'moves': moves_of(problem).model_dump()})).hexdigest()}"
     compiled = compile_problem(problem) if instance is None else instance
     if compiled not in _HASHES:
         in_order = canonical_order(compiled) if order is None else order

@@ -15,6 +15,7 @@ from memplan.planner.instance.objective import used_ends
 from memplan.planner.model.buffer_table import ABSENT, I64, BufferTable, column, freeze
 from memplan.planner.model.constraints.kept import KeptBuffers, first_of_equals
 from memplan.planner.model.constraints.kinds import columns_of
+from memplan.planner.model.moving import refuse_moves
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.problem import Problem
 
@@ -28,6 +29,7 @@ def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
     The unit also divides the offsets `exact`, given in bytes, so that they can be converted to units. Raises
     ProblemError if the product of buffers and pools exceeds `MOST_CELLS`.
     """
+    refuse_moves(problem, "here, where each buffer stays in one place")
     table = problem.buffers
     if (cells := len(table) * len(problem.pools)) > MOST_CELLS:
         raise ProblemError(f"pools: must have at most {MOST_CELLS} pairs of a pool and a buffer, got {cells}")

@@ -99,6 +99,8 @@ class Application(Value):
         if len({model.pools for model in self.models.values() if model.pools != (Pool(),)}) > 1 and self.pools is None:
             breaks.append((("pools",), "must be given if models have different pools"))
         for name, model in self.models.items():
+            if model.moves:
+                breaks.append((("models", name, "moves"), "must be left out for several models"))
             table = model.buffers
             counts = table.first[1:] - table.first[:-1]
             bare = (i for i in range(len(table)) if not counts[i] and table.size[i] and i not in table.aliases)

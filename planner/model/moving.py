@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from memplan.planner.model.buffer_table import ABSENT
+from memplan.planner.errors import OptionError
+from memplan.planner.model.buffer_table import ABSENT, column
+from memplan.planner.model.placement_table import PlacementTable
+from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, replace_fields
 from memplan.planner.model.problem_fields import Moves
 from memplan.planner.model.rows import read_accesses
@@ -45,6 +49,13 @@ class MovingBuffer(NamedTuple):
     given: int | None
     kept_in: int | None
     is_fixed: bool
+
+
+def refuse_moves(problem: Problem, what: str) -> None:
+    """Raise OptionError if buffers of the problem may move; `what` says where they must not."""
+    if problem.moves:
+        way = "leave it out; `plan`, `verify` and `convert -o FILE.c` let buffers move"
+        raise OptionError.from_rule("moves", f"must be left out {what}", way=way)
 
 
 def moves_of(problem: Problem) -> Moves:
@@ -87,13 +98,16 @@ def moving_buffers(problem: Problem) -> list[MovingBuffer]:
 def _accesses(problem: Problem, i: int, is_root: bool) -> list[tuple[int, bool, int]]:
     """Return the accesses of buffer `i` as (time, whether it is a write, bytes); aliases are only read by default.
 
-    Without `accesses`, a buffer is used at each end of its lifetime, and `traffic` is divided between the two.
+    Without `accesses`, a buffer is used at each end of its lifetime, and `traffic` is divided between the two. An alias
+    has none of its own if the accesses of the buffer that contains it are given.
     """
     table, size = problem.buffers, int(problem.buffers.size[i])
     is_given = not is_root or i in table.rules["given"]
     accesses: Sequence[Any] = table.rules["accesses"].get(i, ())
     if accesses:
         return read_accesses(accesses, size, is_given)
+    if not is_root and problem.roots[i][0] in table.rules["accesses"]:
+        return []
     ((start, end),) = table.intervals(i)
     moved = 2 * size if table.traffic[i] == ABSENT else int(table.traffic[i])
     return [(start, not is_given, moved - moved // 2), (end - 1, False, moved // 2)]
@@ -111,8 +125,8 @@ def as_whole_buffers(problem: Problem) -> Problem:
         row.pop("accesses", None)
         row["traffic"] = sum(count for _, _, count in _accesses(problem, i, i in moved))
         if i in moved:
-            pools = [q for q in moved[i].pools if is_whole_home(problem, moved[i], q)]
-            row["pools"] = [problem.pools[q].name for q in pools] or [problem.pools[moved[i].pools[0]].name]
+            homes = [q for q in moved[i].pools if is_whole_home(problem, moved[i], q)]
+            row["pools"] = [problem.pools[q].name for q in homes] or [problem.pools[moved[i].pools[0]].name]
             row.pop("forbid_pools", None)
         rows.append({name: value for name, value in row.items() if name not in ("given", "kept_in")})
     pools = [{**pool.model_dump(exclude_unset=True), "direct": True} for pool in problem.pools]
@@ -123,6 +137,52 @@ def is_whole_home(problem: Problem, row: MovingBuffer, pool: int) -> bool:
     """Return True if a buffer may lie in a pool for its whole life, as far as its accesses are concerned."""
     is_usable = problem.pools[pool].direct or not row.uses
     return is_usable and row.given in (None, pool) and row.kept_in in (None, pool)
+
+
+def pieces_of(problem: Problem, plan: Plan) -> list[Piece]:
+    """Return the pieces of a plan, in the order of its placements."""
+    return [
+        Piece(problem.index[row.id], problem.pool_index[row.pool], row.start, row.end)
+        for row in plan.placements
+        if row.start is not None and row.end is not None
+    ]
+
+
+def as_pieces(problem: Problem, plan: Plan) -> tuple[Problem, Plan]:
+    """Return the plain problem and plan of a plan's pieces; without `moves`, return both unchanged.
+
+    A piece has the name of its buffer or, if the buffer has several, that name with the number of the piece, such as
+    `skip#2`.
+    """
+    if not problem.moves or plan.placements.start is None:
+        return problem, plan
+    pieces, table = pieces_of(problem, plan), plan.placements
+    taken, names, counts, numbers = {*map(str, table.ids)}, list[int | str](), Counter(table.ids), Counter[int | str]()
+    for name in table.ids:
+        numbers[name] += 1
+        one = name if counts[name] == 1 else f"{name}#{numbers[name]}"
+        while counts[name] > 1 and one in taken:
+            one = f"{one}'"
+        names.append(one)
+        taken.add(str(one))
+    plain = problem_of_pieces(problem, pieces)
+    rows = [_renamed(plain.buffers.fields(k), names) for k in range(len(pieces))]
+    changed: dict[str, Any] = {
+        "name": problem.name,
+        "buffers": rows,
+        "conflicts": [[names[int(k)] for k in pair] for pair in plain.conflicts],
+        "bank": [{"buffers": [names[int(k)] for k in use.buffers]} for use in plain.bank],
+        "together": [[names[int(k)] for k in group] for group in plain.together],
+    }
+    pool = column([piece.pool for piece in pieces])
+    placements = PlacementTable(tuple(names), tuple(problem.pool_index), pool, table.offset)
+    return replace_fields(plain, **changed), plan.model_copy(
+        update={"placements": placements, "copies": (), "moved_bytes": ()}
+    )
+
+
+def _renamed(row: dict[str, Any], names: Sequence[int | str]) -> dict[str, Any]:
+    return {key: names[value] if key in ("id", "alias_of") else value for key, value in row.items()}
 
 
 def problem_of_pieces(problem: Problem, pieces: Sequence[Piece], pool: int | None = None) -> Problem:

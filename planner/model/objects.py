@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from memplan.planner.errors import Break, ProblemError, excerpt, raise_rules, unique_rule
 from memplan.planner.model.columns import repeated_positions
 from memplan.planner.model.intervals import Interval, half_open, merge_spans
+from memplan.planner.model.moving import refuse_moves
 from memplan.planner.model.placement_table import PlacementTable, parse_placements
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -109,6 +110,7 @@ def objects_from_problem(problem: Problem) -> ObjectsProblem:
 
     An alias shares the object of its root buffer, so their lifetimes together must be without a hole.
     """
+    refuse_moves(problem, "for shared objects")
     table, spans = problem.buffers, dict[int, list[tuple[int, int]]]()
     for i in range(len(table)):
         root, distance = problem.roots.get(i, (i, 0))

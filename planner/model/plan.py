@@ -371,7 +371,8 @@ class Plan(PlanValue):
     def placement(self, buffer: int | str) -> Placement:
         """Return the placement of the buffer with this id; raises PlanError if the plan does not place it.
 
-        `placements` itself is a sequence: `placements[0]` is the first placement, whatever its id.
+        `placements` itself is a sequence: `placements[0]` is the first placement, whatever its id. Raises PlanError also
+        if the buffer moves, as it then has several placements.
         """
         rows = self.placements.row_of
         if buffer not in self:
@@ -380,6 +381,9 @@ class Plan(PlanValue):
             some = ", ".join(map(excerpt, [*rows][:3])) or "none"
             hint = f" (placed are {some})" if near is None else f" (did you mean {excerpt(names[near])}?)"
             raise PlanError(f"placements: must name a placed buffer, got {excerpt(buffer)}{hint}")
+        if self.copies and self.placements.ids.count(buffer) > 1:
+            rule = f"must be looked up in `placements` for a buffer that moves, got {excerpt(buffer)}"
+            raise PlanError(f"placements: {rule}")
         return self.placements[rows[buffer]]
 
     def __getitem__(self, buffer: int | str) -> Placement:
@@ -407,6 +411,8 @@ class Plan(PlanValue):
             rows = [problem.index[name] for name in table.ids]
             spans = [problem.buffers.intervals(row) for row in rows]
             columns["size"] = problem.buffers.size[rows]
+            if table.start is not None and table.end is not None:  # Each row is a piece of a buffer that moves.
+                spans = [[each] for each in zip(table.start.tolist(), table.end.tolist(), strict=True)]
             columns["start"] = [min(start for start, _ in pairs) if pairs else None for pairs in spans]
             columns["end"] = [max(end for _, end in pairs) if pairs else None for pairs in spans]
         return columns

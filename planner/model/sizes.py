@@ -106,13 +106,20 @@ def set_capacities(problem: Problem, capacities: Sequence[str]) -> Problem:
 
 
 def _pool_fields(text: str, problem: Problem, count: int) -> tuple[str, dict[str, Any]]:
-    """Parse `NAME=SIZE@ADDRESS,cost=COST`, one of `count`, into a pool's name and fields; only SIZE is required."""
-    text, has_cost, cost = text.partition(",cost=")
+    """Parse `NAME=SIZE@ADDRESS,cost=COST`, one of `count`, into a pool's name and fields; only SIZE is required.
+
+    With `,direct=false`, operations cannot use the pool; SIZE may then be left out.
+    """
+    text, is_indirect, rest = text.partition(",direct=false")
+    text, has_cost, cost = f"{text}{rest}".partition(",cost=")
     if has_cost and re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", cost) is None:
         raise OptionError.from_rule(
             "capacity", f"cost must be a number below 1000000000, such as 4, got {excerpt(cost)}"
         )
-    fields = {"cost": float(cost)} if has_cost else {}
+    fields: dict[str, Any] = {"cost": float(cost)} if has_cost else {}
+    if is_indirect:
+        fields["direct"] = False
+        text = text if "=" in text or not text or text[0].isdigit() or text == UNLIMITED else f"{text}={UNLIMITED}"
     name, equals, rest = text.rpartition("=")
     size_text, at, address = rest.partition("@")
     name, size = named_size(f"{name}{equals}{size_text}", problem, count)

@@ -13,11 +13,12 @@ from memplan.planner.model.moving import (
     Piece,
     moves_of,
     moving_buffers,
+    pieces_of,
     pieces_of_aliases,
     problem_of_pieces,
 )
 from memplan.planner.model.placement_table import PlacementTable
-from memplan.planner.model.plan import MovedBytes, Plan
+from memplan.planner.model.plan import Copied, MovedBytes, Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.violation import Violation, buffer_violation, false_claim
 
@@ -29,11 +30,7 @@ def verify_moved(problem: Problem, plan: Plan, check_pieces: Check) -> list[Iter
     table = plan.placements
     if broken := list(_broken_rows(problem, table)):
         return [broken]
-    pieces = [
-        Piece(problem.index[row.id], problem.pool_index[row.pool], row.start, row.end)
-        for row in table
-        if row.start is not None and row.end is not None
-    ]
+    pieces = pieces_of(problem, plan)
     ids = tuple(range(len(pieces)))
     placements = PlacementTable(ids, table.pool_names, table.pool, table.offset)
     replays = _Replays(problem, plan, pieces)
@@ -43,6 +40,19 @@ def verify_moved(problem: Problem, plan: Plan, check_pieces: Check) -> list[Iter
         _named(problem, pieces, check_pieces(problem_of_pieces(problem, pieces), Plan(placements=placements))),
         _claims(problem, plan, replays),
     ]
+
+
+def copies_in_order(problem: Problem, plan: Plan) -> list[tuple[bool, Copied]]:
+    """Return the copies of a valid plan in order, each with whether it comes after the accesses of its time."""
+    replays = _Replays(problem, plan, pieces_of(problem, plan))
+    for _ in replays.violations():
+        pass
+
+    def is_late(copy: Copied) -> bool:
+        ends = problem.pool_index[copy.source], problem.pool_index[copy.to]
+        return (problem.index[copy.id], copy.time, *ends) in replays.late
+
+    return sorted(((is_late(copy), copy) for copy in plan.copies), key=lambda each: (each[1].time, each[0]))
 
 
 def _named(problem: Problem, pieces: Sequence[Piece], violations: Iterator[Violation]) -> Iterator[Violation]:
@@ -80,6 +90,8 @@ class _Replays:
     plan: Plan
     pieces: Sequence[Piece]
     costs: list[float] = field(default_factory=list)
+    late: set[tuple[int, int, int, int]] = field(default_factory=set)
+    """The (buffer, time, from, to) of the copies that come after the accesses of their time."""
 
     def violations(self) -> Iterator[Violation]:
         """Yield the violations of all buffers, in the problem's order, and of the limit of bytes per step."""
@@ -106,6 +118,7 @@ class _Replays:
             for rule, sentence in replay.run():
                 yield buffer_violation(ids[row.position], rule, sentence)
             self.costs.append(replay.cost)
+            self.late |= {(row.position, *copy) for copy in replay.late}
         expected = sorted(pieces_of_aliases(problem, self.pieces))
         actual = sorted(piece for piece in self.pieces if piece.buffer in problem.roots)
         for piece in sorted({*expected} ^ {*actual}):
@@ -126,6 +139,7 @@ class _Replay:
         self.problem, self.row, self.lead, self.pieces = problem, row, lead, sorted(pieces, key=lambda p: p.start)
         self.copies = sorted(copies)
         self.cost = 0.0
+        self.late: list[tuple[int, int, int]] = []
         self.right: set[int] = set()
         self.arriving: dict[int, int] = {}
         """The pools to which a copy is under way, each with the time at which it arrives."""
@@ -165,9 +179,8 @@ class _Replay:
         self._settle(time, time + 1)
         if time == row.start:
             first = [piece.pool for piece in self.pieces if piece.start == time]
-            # A copy into the pool `given` comes after a write, and uses the room of the first piece.
-            copied = {to for when, _, to in self.copies if when == time and to != row.given}
-            begun = [pool for pool in first if pool not in copied]
+            copied = {to for when, _, to in self.copies if when == time}
+            begun = [pool for pool in first if pool not in copied or pool == row.given]
             self.right = {*begun[:1]}
             if len(begun) != 1 or row.given not in (None, begun[0]):
                 where = "one pool" if row.given is None else self._name(row.given)
@@ -196,6 +209,7 @@ class _Replay:
                     self.cost += count * self.problem.pools[pool].cost
         if write is not None and written is not None:
             self.right, self.arriving = {written}, {}
+        self.late += [(time, *each) for each in late]
         yield from self._copy(time, late)
 
     def _settle(self, time: int, end: int) -> None:

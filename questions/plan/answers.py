@@ -1,5 +1,6 @@
 """The forms of a `plan` answer: JSON, text lines for people, and exit statuses of the command."""
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -70,6 +71,7 @@ def answer_lines(answer: Plan | ObjectsAnswer) -> Iterator[str]:
 def plan_lines(plan: Plan) -> Iterator[str]:
     """Yield the text lines of a plan: its status, the use of each pool, and the kept placements."""
     yield headline(plan)
+    yield from moved_lines(plan)
     if plan.heaps is not None:
         yield heaps_line(plan, plan.heaps)
     for pool in plan.pools if plan.peak is not None else ():
@@ -82,6 +84,18 @@ def plan_lines(plan: Plan) -> Iterator[str]:
         yield from further_plan_lines(plan.others)
     for finding in plan.findings:
         yield f"warning: {finding.rule}: {finding.message}"
+
+
+def moved_lines(plan: Plan) -> Iterator[str]:
+    """Yield the number of pieces, and the copies between each pair of pools, if buffers may move."""
+    if plan.placements.start is not None:
+        n_buffers = len(set(plan.placements.ids))
+        yield f"{count_text(n_buffers, 'buffer')} in {count_text(len(plan.placements), 'piece')}"
+        counts = Counter((copy.source, copy.to) for copy in plan.copies)
+        for each in plan.moved_bytes:
+            number = counts[each.source, each.to]
+            copies = f"{number:,} {'copy' if number == 1 else 'copies'}"
+            yield f"from {excerpt(each.source)} to {excerpt(each.to)}: {copies}, {count_text(each.bytes, 'byte')}"
 
 
 def heaps_line(plan: Plan, heaps: Heaps) -> str:

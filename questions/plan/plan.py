@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, cast, overload
 from pydantic import BeforeValidator, Field, field_validator
 
 from memplan.planner.errors import OptionError, excerpt
+from memplan.planner.model.moving import refuse_moves
 from memplan.planner.model.objects import ObjectsProblem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -113,6 +114,9 @@ def plan(
     if isinstance(problem, ObjectsProblem):
         _refuse_for_objects(keep, start, options)
         return share_objects(problem, running)
+    for name, is_given in (("keep", keep), ("plans", options.plans > 1), ("heaps", options.heaps)):
+        if is_given:
+            refuse_moves(problem, f"for a plan with {name}")
     if options.heaps is not None:
         return cast(Plan, load_search("heaps")(problem, options.heaps, running))
     if keep is not None:
@@ -214,5 +218,6 @@ QUESTION: Question[Any] = Question(
     progress=progress_line,
     refutes=refutation,
     write=write_answer,
+    takes_moves=True,
     example={"problem": {"buffers": _BUFFERS}},
 )

@@ -57,7 +57,7 @@ def add_reason(
     With `is_quick`, no solver runs in a child process.
     """
     limit_s = reason_s if running.counted_s is not None else min(reason_s, running.remaining_s)
-    if plan.status != "infeasible" or running.cancelled.is_set() or limit_s < LEAST_REASON_S:
+    if problem.moves or plan.status != "infeasible" or running.cancelled.is_set() or limit_s < LEAST_REASON_S:
         return plan
     if "explain" not in question_rows():
         return plan  # If the question `explain` is not installed, keep the solver's explanation.

@@ -14,6 +14,8 @@ from pydantic_core import to_json
 from memplan.planner.errors import InvalidPlanError, Option, OptionError, excerpt
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.field_docs import DescribedFields
+from memplan.planner.model.moving import refuse_moves
+from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Value
 from memplan.questions.inputs.extent import Extent
 from memplan.questions.inputs.values import Input, InputValues, plan_refuted
@@ -124,7 +126,8 @@ class Question(Generic[A]):
     least one must be given. `check` raises InputError for options that do not fit the inputs. `progress` converts a
     progress report to text. A request that `is_brief` needs no worker process. `refutes` verifies an answer, given the
     inputs and `options`, and returns its fault or None. `example` is a JSON body, `view` the chart of an answer with
-    points, and `link` the link from plans to the question.
+    points, and `link` the link from plans to the question. Unless it `takes_moves`, buffers of its problem must not
+    move.
     """
 
     function: Callable[..., A]
@@ -142,6 +145,7 @@ class Question(Generic[A]):
     write: Callable[[A], bytes] = lambda answer: to_json(answer) + b"\n"
     view: ChartView | None = None
     link: PlanLink | None = None
+    takes_moves: bool = False
 
     @property
     def name(self) -> str:
@@ -182,11 +186,18 @@ class Question(Generic[A]):
     def answer_verified(self, values: InputValues, options: QuestionOptions, control: Control) -> A:
         """Return the verified answer to a question; interim answers are also verified. Raises MemplanError."""
         options.refuse_idle(values)
+        self.refuse_values(values)
         if self.check is not None:
             self.check(values, options)
         if (note := control.note) is not None:
             control = replace(control, note=lambda found: note(self.require_valid(values, options, found)))
         return self.require_valid(values, options, self.function(**values, options=options, control=control))
+
+    def refuse_values(self, values: Mapping[str, Any]) -> None:
+        """Raise OptionError if buffers of a problem may move, and the question does not take that."""
+        for value in () if self.takes_moves else values.values():
+            if isinstance(value, Problem):
+                refuse_moves(value, f"for {self.name}")
 
     def require_valid(self, values: InputValues, options: QuestionOptions, answer: A) -> A:
         """Return a verified answer; a wrong answer, which is a fault of memplan, raises InvalidPlanError."""

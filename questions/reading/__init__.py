@@ -11,6 +11,7 @@ from warnings import warn
 from pydantic import Field, ValidationError
 
 from memplan.planner.errors import FormatError, InputError, OptionError, sentences_of_options
+from memplan.planner.extensions import extensions, import_object
 from memplan.planner.foreign import reading as importers
 from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions
@@ -147,6 +148,10 @@ class Reader:
         """Return the problem in a file, which may also be a model or operations; raises InputError."""
         if self.plain is not None and (problem := self._problem_read_plainly(data, name)) is not None:
             return problem
+        if self.options.moves is not None and "graph-problem" in (searches := extensions("searches")):
+            of_graph: Problem | None = import_object(searches["graph-problem"])(self, data, name)
+            if of_graph is not None:
+                return of_graph
         self.data, self.name = data, name
         is_model = importers.detect(data, name) is not None
         if not is_model:

@@ -11,6 +11,7 @@ from memplan.planner.errors import Option, OptionError, excerpt
 from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.model.problem import Pool, Problem, replace_fields, replace_profile
+from memplan.planner.model.problem_fields import Moves
 from memplan.planner.model.rows import WireValue, tuple_from_list
 from memplan.planner.model.sizes import parse_size, set_capacities
 
@@ -27,6 +28,8 @@ def _texts_of_sizes(value: object) -> object:
 
 SizeTexts = Annotated[Texts, BeforeValidator(_texts_of_sizes)]
 Row = dict[str, Any]
+PLAIN_MOVES = "lead=0"
+"""The value of the option `moves` that says no more than that buffers may move."""
 RAM, FLASH = Pool.model_construct(name="ram"), Pool.model_construct(name="flash")
 """The default pools for a model whose constants are planned too."""
 
@@ -74,10 +77,16 @@ class ProblemOptions(WireValue):
         " repeated.",
     )
 
+    moves: Annotated[str, BeforeValidator(lambda value: PLAIN_MOVES if value is True else value)] | None = Field(
+        None,
+        description="Let buffers move between pools, so that the fewest bytes are moved: the steps that a copy takes,"
+        " and the most bytes of the copies that begin in one step, as in lead=1,bytes_per_step=4KiB.",
+    )
+
     @property
     def adaptations(self) -> tuple[str, ...]:
         """The names of the given options that adapt the problem, except pool sizes."""
-        names = ("weights", "pin", "reserve", "copies", "order", "in_place", "spare")
+        names = ("weights", "pin", "reserve", "copies", "order", "in_place", "spare", "moves")
         return tuple(name for name in names if getattr(self, name))
 
 
@@ -109,7 +118,9 @@ def adapt_problem(problem: Problem, read: ImportedProblem | None, options: Probl
         problem = _add_reserved(problem, options.reserve)
     if options.order:
         problem = _apply_order(problem, options.order)
-    return _add_pins(problem, options.pin) if options.pin else problem
+    if options.pin:
+        problem = _add_pins(problem, options.pin)
+    return _add_moves(problem, read, options) if options.moves is not None else problem
 
 
 def persistent_buffers(problem: Problem, read: ImportedProblem | None, options: ProblemOptions) -> tuple[str, ...]:
@@ -190,6 +201,45 @@ def _add_copies(problem: Problem, read: ImportedProblem | None, texts: Sequence[
             copies = [f"{row['id']}#{k}" for k in range(2, int(count) + 1)]
             rows |= {copy: row | {"id": copy} for copy in copies}
     return _replace_buffers(problem, rows.values())
+
+
+def _add_moves(problem: Problem, read: ImportedProblem | None, options: ProblemOptions) -> Problem:
+    """Return the problem whose buffers may move, with the accesses of a program's operations.
+
+    A buffer that is given lies in the last pool that it may use, or in the last of these that is not direct. Raises
+    OptionError.
+    """
+    if options.copies:
+        rule = f"must be left out with copies, whose uses are unknown, got {excerpt(options.moves)}"
+        raise OptionError.from_rule("moves", rule)
+    uses, rows = {} if read is None else read.uses, _rows(problem)
+    for i, row in enumerate(rows):
+        if (use := uses.get(str(row["id"]))) is None or "accesses" in row:
+            continue
+        if use.accesses:
+            row.pop("traffic", None)
+            row["accesses"] = [
+                {"time": time, "kind": "write" if is_write else "read"}
+                | ({"bytes": count} if count != row["size"] else {})
+                for time, is_write, count in use.accesses
+            ]
+        pools = sorted((not problem.pools[q].direct, q) for q in problem.allowed_pools(i))
+        if pools and use.is_given and "alias_of" not in row:
+            row["given"] = problem.pools[pools[-1][1]].name
+            row |= {"kept_in": row["given"]} if use.is_kept else {}
+    return replace_fields(problem, buffers=rows, moves=_rules_of_moves(options.moves or ""), objective="cost")
+
+
+def _rules_of_moves(text: str) -> Row:
+    """Return the rules for copies that a text such as `lead=1,bytes_per_step=4KiB` states; raises OptionError."""
+    rules: Row = {}
+    for part in text.split(","):
+        name, _, value = part.partition("=")
+        if name not in Moves.model_fields or name in rules:
+            rule = f"must be lead=STEPS, bytes_per_step=SIZE or both, got {excerpt(text)}"
+            raise OptionError.from_rule("moves", rule, way="write --moves after the files, or --moves=lead=0")
+        rules[name] = _read_bytes("moves", value)
+    return rules
 
 
 def _inputs_and_outputs(read: ImportedProblem | None) -> tuple[str, ...]:

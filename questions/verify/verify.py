@@ -14,6 +14,7 @@ from memplan.planner.errors import FormatError, PlanError, count_text, excerpt
 from memplan.planner.instance.audit import refuse_other_plan
 from memplan.planner.instance.audit import verify as violations_of
 from memplan.planner.instance.compile import compile_problem
+from memplan.planner.model.moving import as_pieces
 from memplan.planner.model.plan import Plan, ProofKind
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.placed import PlacedBuffers
@@ -178,7 +179,7 @@ def verdict_on(
         violations += tuple(verdicts.contradictions(plan, proof, proved))
         if proved.kind is None:
             violations += (Violation("false-claim", f"certificate: {proved.sentence}"),)
-    recounted = None if violations else verdicts.recounted_cost(problem, plan, is_over)
+    recounted = None if violations or problem.moves else verdicts.recounted_cost(problem, plan, is_over)
     if recounted is not None and plan.cost is not None and recounted > plan.cost * (1 + 1e-9):
         rule = f"at most {plan.cost}, the cost of this valid plan: the recount is at fault, not the plan"
         violations, recounted = (false_claim("recounted_cost", rule, recounted),), None
@@ -201,6 +202,8 @@ def verdict_on(
 
 def _mending_obstacle(problem: Problem, plan: Plan) -> str | None:
     """Return why no valid plan can keep a placement of this plan; None if no obstacle is known."""
+    if problem.moves:
+        return "buffers that move are planned anew: `memplan plan`"
     try:
         refuse_other_plan(problem, plan)
     except PlanError as error:
@@ -221,6 +224,7 @@ def _peaks_and_places(
     """Return the peak of each pool in a valid plan, and the lowest possible offset of each buffer."""
     if len(plan.placements) == 0:
         return (), None
+    problem, plan = as_pieces(problem, plan)
     placed = PlacedBuffers.from_placements(problem, plan.placements)
     lowest = lowest_places(problem, placed, most_pairs)
     bounds: dict[str, tuple[int | None, str | None]] = {
@@ -344,6 +348,7 @@ QUESTION = Question(
     },
     # Starting a worker process takes longer than verifying a plan, so only a search runs in a worker process.
     is_brief=lambda _subject, options: not (options.better or options.again),
+    takes_moves=True,
     example={
         "problem": EXAMPLE,
         "plan": EXAMPLE_PLAN | {"options": {"deterministic": True}},

@@ -7,6 +7,7 @@ from typing import Any
 
 from memplan.planner.errors import InvalidPlanError, OptionError, excerpt
 from memplan.planner.errors.did_you_mean import unknown_field
+from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.plan import Plan, attach_problem
 from memplan.planner.model.problem import Problem
@@ -107,7 +108,8 @@ def _solve_moves(problem: Problem, options: SolveOptions, control: Control, star
 
     if start is not None:
         raise OptionError("start: must be left out for a problem with moves")
-    return attach_problem(solve_moves(problem, options, control), problem)
+    found = solve_moves(problem, options, control)
+    return attach_problem(found.model_copy(update={"problem_hash": problem_hash(problem)}), problem)
 
 
 def _solve_equal_pools(

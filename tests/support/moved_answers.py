@@ -76,7 +76,7 @@ def is_legal(pool: Row, row: Row, offset: int) -> bool:
         and offset + size <= min(pool.get("size") or 64, row.get("end_at_most", 64))
         and row.get("offset", offset) == offset
         and (base + offset) % step == (base + offset) % pool.get("alignment", 1) == 0
-        and not (page and size and (base + offset) // page != (base + offset + size - 1) // page)
+        and not (page and size and offset // page != (offset + size - 1) // page)
         and not any(at < offset + size and offset < at + width for at, width in pool.get("reserved", ()))
     )
 
@@ -199,10 +199,8 @@ class _Run:
         self.right |= {pool for pool, due in self.due.items() if due <= time}
         copies = [(copy["from"], copy["to"]) for copy in self.copies if copy["time"] == time]
         if time == family.start:
-            # A copy into the pool `given` comes after a write, and uses the room of the first piece.
             first = new - ({to for _, to in copies} - {family.row.get("given")})
-            is_first = len(first) == 1 and family.row.get("given") in (None, *first)
-            self._check(is_first, "no one first piece")
+            self._check(len(first) == 1 and family.row.get("given", *first) in first, "no one first piece")
             self.right = first
         early = [(p, q) for p, q in copies if p in self.right]
         if time in family.writes:

@@ -157,5 +157,6 @@ QUESTION = Question(
     },
     status=lambda answer: None if answer.deployment is None else "feasible" if answer.fits else "infeasible",
     write=write,
+    takes_moves=True,
     example={"file": "aWQsbG93ZXIsdXBwZXIsc2l6ZQphLDAsMyw2NApiLDEsNCwzMgo=", "options": {"name": "small.csv"}},
 )

@@ -40,13 +40,13 @@ def reorder_file(call: Call, control: Control) -> Mapping[str, Any]:
     reader.warnings += model.warnings
     placed = model.answer.placed
     assert placed is not None, "an order with a problem has a plan, though it may be without placements"
-    problem = adapt_problem(placed.problem, None, reader.options)
+    problem = adapt_problem(placed.problem, model.read, reader.options)
     for folder in (path for path in call.outputs if suffix_of(path) == FOLDER):
         for name, content in zip(PARTS, (to_json(model.facts()) + b"\n", write_problem(problem)), strict=True):
             write_output(str(Path(folder, name)), content)
     if not call.flags["quiet"]:
         call.say(*warning_lines(model.warnings), "".join(model.lines()))
-    is_changed = bool(reader.options.pin or reader.options.reserve)
+    is_changed = bool(reader.options.pin or reader.options.reserve or reader.options.moves)
     return (
         {"problem": problem} if placed.plan.peak is None or is_changed else {"problem": problem, "start": placed.plan}
     )

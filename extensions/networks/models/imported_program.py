@@ -8,12 +8,13 @@ from functools import partial
 from typing import Any
 
 from memplan.extensions.networks.lifetimes import expand, problem_of, read_before_written
+from memplan.extensions.networks.lifetimes.accesses import uses_of
 from memplan.extensions.networks.lifetimes.weights import weights_of
 from memplan.extensions.networks.models.program_names import program_names
 from memplan.extensions.networks.operations.graph_facts import ProgramFacts
 from memplan.extensions.networks.operations.operations import Operations, operations_from
 from memplan.extensions.networks.operations.program_graph import facts_of_names
-from memplan.planner.foreign.imported import ImportedProblem
+from memplan.planner.foreign.imported import BufferUses, ImportedProblem
 from memplan.planner.foreign.program_names import ProgramNames
 from memplan.planner.model.problem import Problem
 
@@ -57,6 +58,11 @@ class ImportedProgram(ImportedProblem):
     def state_ids(self) -> tuple[str, ...]:
         """The ids of the buffers, of all called functions, that keep their bytes between two runs of the program."""
         return tuple(row.id for row in expand(self.operations).variables if row.is_persistent)
+
+    @property
+    def uses(self) -> Mapping[str, BufferUses]:
+        """The accesses of operations to buffers and constants, by id; raises OptionError for branches and loops."""
+        return uses_of(self.operations)
 
     def problem_in_place(self, spared: Sequence[str]) -> Problem:
         """Return the problem if operations overwrite inputs not in `spared`; raises OptionError for unknown names."""

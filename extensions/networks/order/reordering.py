@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from memplan.extensions.networks.inputs import read_operations_field
+from memplan.extensions.networks.lifetimes.accesses import GraphProblem
 from memplan.extensions.networks.lifetimes.analysis import analyse
 from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.extensions.networks.operations.graph import read_graph
@@ -18,6 +19,7 @@ from memplan.extensions.networks.order.placement import order_and_place, order_a
 from memplan.extensions.networks.order.search.regions import OrderedRegions
 from memplan.planner.errors import FormatError, OptionError, count_text
 from memplan.planner.foreign import reading as importers
+from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.finding import Finding
@@ -29,10 +31,11 @@ from memplan.solvers.search.control import Control
 class ReorderedFile:
     """The best order found for the operations in a file, as an answer with a plan, and the reordered program, if any.
 
-    `warnings` has the findings from reading the file.
+    `warnings` has the findings from reading the file, and `read` the accesses of the operations in their new order.
     """
 
     answer: OrderAnswer
+    read: ImportedProblem
     operations: Operations | None = None
     warnings: tuple[Finding, ...] = ()
 
@@ -62,7 +65,9 @@ def reorder(data: bytes, name: str, control: Control, options: ModelOptions | No
         return replace(reorder_program(imported.operations, control, imported.facts), warnings=imported.warnings)
     fields = _json_fields(data)
     if "ops" in fields:
-        return ReorderedFile(order_and_place(read_graph(data), control, goal="placed"))
+        answer = order_and_place(graph := read_graph(data), control, goal="placed")
+        assert answer.placed is not None
+        return ReorderedFile(answer, GraphProblem(answer.placed.problem, graph=graph, order=answer.order))
     if "functions" not in fields:
         raise OptionError(
             "order: best applies only to a model, a program or a graph of operations, got a file without operations",
@@ -92,4 +97,6 @@ def reorder_program(operations: Operations, control: Control, facts: ProgramFact
         return analyse(drawn.reorder(order)).problem
 
     answer = order_and_plan(OrderedRegions(drawn.graph), problem_in_order, "placed", control)
-    return ReorderedFile(answer, drawn.reorder(answer.order))
+    reordered = drawn.reorder(answer.order)
+    assert answer.placed is not None
+    return ReorderedFile(answer, ImportedProgram(answer.placed.problem, operations=reordered), reordered)

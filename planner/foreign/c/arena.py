@@ -25,18 +25,20 @@ from memplan.planner.foreign.layout import PlacedBuffer, PlacedPool, VerifiedLay
 def write_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """Return a C header and a C source by suffix; raises FormatError for a pool whose alignment C cannot express.
 
-    A pool with a base address becomes one array per byte range between its reserved ranges.
+    A pool with a base address becomes one array per byte range between its reserved ranges. If buffers move, each piece
+    has macros of its own, and a table has the copies.
     """
     layout.refuse_other_devices("c")
     layout = layout.split_into_regions()
     prefix = prefix_of(stem)
     arrays = [_array_definition(pool, prefix, layout.section) for pool in layout.used_pools]
     checks = [_static_assertion(buffer, layout.pools[buffer.pool], prefix.upper()) for buffer in layout.buffers]
+    tables = [_copies_table(layout, prefix)] if layout.copies else []
     text = f"/* {origin_sentence(layout.problem)} */\n"
     includes = f"{include_of(stem)}\n#include <limits.h>\n"
     return {
         ".h": f"{text}{add_include_guard(_header_text(layout, prefix), prefix)}".encode(),
-        ".c": "\n".join([f"{text}{includes}", IN_SECTION, "".join(arrays), "".join(checks)]).encode(),
+        ".c": "\n".join([f"{text}{includes}", IN_SECTION, "".join(arrays), "".join(checks), *tables]).encode(),
     }
 
 
@@ -64,7 +66,8 @@ _Static_assert(CHAR_BIT == 8, "bytes of 8 bits");
 def _header_text(layout: VerifiedLayout, prefix: str) -> str:
     pools = "".join(_pool_macros(pool, prefix) for pool in layout.used_pools)
     pools += _runtime_macros(layout, prefix.upper())
-    return pools + "".join(_buffer_macros(buffer, layout.pools[buffer.pool], prefix) for buffer in layout.buffers)
+    buffers = "".join(_buffer_macros(buffer, layout.pools[buffer.pool], prefix) for buffer in layout.buffers)
+    return pools + buffers + (_copies_declaration(layout, prefix) if layout.copies else "")
 
 
 def _pool_macros(pool: PlacedPool, prefix: str) -> str:
@@ -99,6 +102,28 @@ def _buffer_macros(buffer: PlacedBuffer, pool: PlacedPool, prefix: str) -> str:
         f"#define {macro}_ALIGNMENT_{buffer.name} {constant(buffer.alignment)}\n"
         f"#define {macro}_ADDRESS_{buffer.name} ({prefix}_pool_{pool.name} + {macro}_OFFSET_{buffer.name})\n\n"
     )
+
+
+def _copies_declaration(layout: VerifiedLayout, prefix: str) -> str:
+    """Return the declaration of the table of copies, whose rows are in the order in which they run."""
+    return (
+        f"/* A copy of `bytes` bytes that begins at the time step `time`: before the operation of that step,\n"
+        f"   or after it if `is_after` is 1. */\n"
+        f"struct {prefix}_copy {{\n    long long time;\n    int is_after;\n    const unsigned char *from;\n"
+        f"    unsigned char *to;\n    unsigned long long bytes;\n}};\n"
+        f"#define {prefix.upper()}_COPIES {constant(len(layout.copies))}\n"
+        f"extern const struct {prefix}_copy {prefix}_copies[{prefix.upper()}_COPIES];\n\n"
+    )
+
+
+def _copies_table(layout: VerifiedLayout, prefix: str) -> str:
+    address = f"{prefix.upper()}_ADDRESS_"
+    rows = [
+        f"    {{{copy.time}, {int(copy.is_late)}, {address}{layout.buffers[copy.source].name},"
+        f" {address}{layout.buffers[copy.to].name}, {constant(copy.size)}}}, /* {comment_text(copy.id)} */\n"
+        for copy in layout.copies
+    ]
+    return f"const struct {prefix}_copy {prefix}_copies[{prefix.upper()}_COPIES] = {{\n{''.join(rows)}}};\n"
 
 
 def _array_definition(pool: PlacedPool, prefix: str, section: str | None) -> str:
