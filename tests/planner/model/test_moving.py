@@ -17,6 +17,7 @@ Row = dict[str, Any]
 A: Row = {"id": "a", "size": 4, "start": 0, "end": 3}
 B: Row = {"id": "b", "size": 4, "start": 3, "end": 5}
 TWO = [{"name": "x", "size": 8}, {"name": "y", "cost": 1, "direct": False}]
+PLAIN = [{"name": "x"}, {"name": "y"}]
 
 
 def problem(a: Row | None = None, b: Row | None = None, **fields: Any) -> Problem:
@@ -60,8 +61,12 @@ def test_a_buffer_is_used_whenever_its_alias_is_read() -> None:
 @pytest.mark.parametrize(
     ("a", "fields", "message"),
     [
-        ({"given": "x"}, {"moves": False}, "buffers[0].given: must not be given without moves; name the only pool in"),
-        ({"kept_in": "x"}, {"moves": False}, "buffers[0].kept_in: must not be given without moves"),
+        (
+            {"given": "x"},
+            {"moves": False, "pools": PLAIN},
+            "buffers[0].given: must not be given without moves; name the only pool in",
+        ),
+        ({"kept_in": "x"}, {"moves": False, "pools": PLAIN}, "buffers[0].kept_in: must not be given without moves"),
         ({}, {"moves": False, "pools": TWO}, "pools[1].direct: must not be false without moves"),
         ({"given": "z"}, {}, 'buffers[0].given: must name a pool of the problem, got "z"'),
         ({"pools": ["y"], "given": "x"}, {}, 'buffers[0].given: must be a pool that the buffer may use, got "x"'),

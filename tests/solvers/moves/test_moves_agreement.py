@@ -14,5 +14,5 @@ from tests.support.depth import seeds
 @pytest.mark.drawn
 def test_plans_of_buffers_that_move_agree_with_brute_force() -> None:
     tally = Counter[str]()
-    assert {seed: found for seed in seeds(60) if (found := [*faults(seed, tally)])} == {}
-    assert tally["moved"] > 9
+    assert {seed: found for seed in seeds(30) if (found := [*faults(seed, tally)])} == {}
+    assert tally["moved"] > 4
