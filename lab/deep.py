@@ -32,6 +32,7 @@ PROGRAMS: Mapping[str, tuple[str | int, ...]] = {
     "known plans": ("lab.known_plans", 20_000, "--every", 10),
     "checkers": ("lab.checkers_agreement", 20_000),
     "orders": ("lab.order_agreement", 10_000),
+    "moves": ("lab.moves_agreement", 2_000),
     "recompute": ("lab.recompute_agreement", 250),
     "liveness": ("lab.liveness_agreement", 10_000),
     "files": ("lab.file_invariants", 3_000),

@@ -87,6 +87,9 @@ class Problem(ProblemFields):
             for first, i in repeated_positions(names)
         )
         all_breaks = [repeated]
+        if not self.moves:
+            rule = "must not be false without moves; use the buffers' pools instead"
+            all_breaks.append(((("pools", k, "direct"), rule) for k, pool in enumerate(self.pools) if not pool.direct))
         if len(self.buffers.pool_choices) > 1:
             all_breaks.append(self._unknown_pools())
         if len(self.pools) > 1:

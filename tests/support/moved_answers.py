@@ -76,7 +76,7 @@ def is_legal(pool: Row, row: Row, offset: int) -> bool:
         and offset + size <= min(pool.get("size") or 64, row.get("end_at_most", 64))
         and row.get("offset", offset) == offset
         and (base + offset) % step == (base + offset) % pool.get("alignment", 1) == 0
-        and not (page and size and offset // page != (offset + size - 1) // page)
+        and not (page and size and (base + offset) // page != (base + offset + size - 1) // page)
         and not any(at < offset + size and offset < at + width for at, width in pool.get("reserved", ()))
     )
 

@@ -61,7 +61,7 @@ def _closed(partial: _Partial, pools: list[str], time: int) -> Way:
 
 
 def _best(found: Iterator[_Partial], times: range, counts_copies: bool) -> list[_Partial]:
-    """Return the ways that no other way replaces, of those that hold right pieces in the same pools."""
+    """Return the ways that no other way replaces, among ways that hold right pieces in the same pools."""
     groups: dict[tuple[tuple[str, int], ...], list[tuple[int, int, _Partial]]] = {}
     for each in sorted(found, key=lambda each: each.way.cost):
         rest = groups.setdefault(tuple(sorted((q, due) for q, (_, due) in each.held.items())), [])

@@ -25,9 +25,6 @@ def contradictions(problem: ProblemFields) -> Breaks:
         for field in ("given", "kept_in"):
             for i in rules[field]:
                 yield ("buffers", i, field), "must not be given without moves; name the only pool in pools instead"
-        for k, pool in enumerate(problem.pools):
-            if not pool.direct:
-                yield ("pools", k, "direct"), "must not be false without moves; use the buffers' pools instead"
         return
     if problem.objective != "cost":
         yield ("objective",), f"must be cost, or left out, with moves, got {excerpt(problem.objective)}"

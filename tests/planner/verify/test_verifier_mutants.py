@@ -133,6 +133,11 @@ def handmade_cases() -> Iterator[Case]:
     ):
         for offset in offsets:
             yield Problem(buffers=[a | {"size": size}], pools=[pool]), Plan(placements=table(("a", "default", offset)))
+    moving = Problem.model_validate({"buffers": [a, b], "moves": True})
+    rows = [
+        {"id": row["id"], "pool": "default", "offset": 0, "start": row["start"], "end": row["end"]} for row in (a, b)
+    ]
+    yield moving, Plan.model_validate({"placements": rows})  # pieces that overlap
     for offset in (0, 1, 2, 3):
         yield Problem(buffers=[a | {"size": 4, "end_at_most": 6}]), Plan(placements=table(("a", "default", offset)))
     two = Problem(buffers=[a, b], pools=[{"name": "x"}, {"name": "y"}], together=[["a", "b"]])
