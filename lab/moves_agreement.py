@@ -36,7 +36,7 @@ def draw(seed: int) -> Row:
     pools.append({"name": "c", "cost": rng.choice((1, 2, 4, 5.5)), "size": rng.choice((8, 16, None))})
     if rng.random() < 0.3:
         pools[-1]["direct"] = False
-    names = [pool["name"] for pool in pools]
+    names = [str(pool["name"]) for pool in pools]
     count = rng.choice((2, 2, 3, 3, 3, 4, 5))
     horizon = _HORIZON - (count > 3) - (len(pools) > 2)
     buffers = [_buffer(rng, f"t{k}", names, horizon) for k in range(count)]

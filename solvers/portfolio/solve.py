@@ -104,7 +104,7 @@ def search_plan(
 
 
 def _solve_moves(problem: Problem, options: SolveOptions, control: Control, start: Plan | None) -> Plan:
-    from memplan.solvers.moves.search import solve_moves
+    from memplan.solvers.portfolio.moving import solve_moves
 
     if start is not None:
         raise OptionError("start: must be left out for a problem with moves")

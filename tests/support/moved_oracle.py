@@ -41,7 +41,7 @@ class _Partial(NamedTuple):
 
 
 def ways(problem: Row, family: Family) -> list[Way]:
-    """Return all ways of a buffer but those that cost no less than another and take its room and copies too."""
+    """Return all ways of a buffer but the ones that cost no less than another and take its room and copies too."""
     mover = _Mover(problem, family)
     first = [family.row["given"]] if "given" in family.row else mover.pools
     partial = [_Partial(Way(0.0, (), ()), {q: (family.start, family.start)}) for q in first if q in mover.pools]

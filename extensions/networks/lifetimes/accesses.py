@@ -18,8 +18,8 @@ _READS, _WRITES = ("read", "update"), ("write", "update", "part", "scratch")
 def uses_of(operations: Operations) -> Mapping[str, BufferUses]:
     """Return the accesses to each buffer that is not an alias, and to each constant, by id.
 
-    The accesses of an alias count as those of its buffer. Inputs, constants and persistent buffers are given, and those
-    of them that are written or persistent are kept. Raises OptionError for branches and loops, where time has no order.
+    The accesses of an alias count as those of its buffer. Constants, persistent buffers, and inputs that are written are
+    given, and the latter two are kept. Other inputs may be put anywhere. Raises OptionError for branches and loops, where time has no order.
     """
     timeline = expand(operations)
     if timeline.whole.parts:
@@ -36,8 +36,8 @@ def uses_of(operations: Operations) -> Mapping[str, BufferUses]:
                 if 0 <= time < timeline.steps and not mark.is_passed:
                     accesses += [(time, False, member.size)] * (mark.action in _READS)
                     accesses += [(time, True, member.size)] * (mark.action in _WRITES)
-        is_given = row.role in ("input", "constant") or row.is_persistent
-        is_kept = row.is_persistent or (is_given and any(is_write for _, is_write, _ in accesses))
+        is_kept = row.is_persistent or (row.role == "input" and any(is_write for _, is_write, _ in accesses))
+        is_given = row.role == "constant" or is_kept
         name = row.id
         if row.role == "constant":  # All calls of a function have the same constants.
             call = timeline.activations[row.activation]
@@ -76,5 +76,5 @@ def uses_in_order(graph: OperationGraph, order: Sequence[int]) -> Mapping[str, B
         maker = graph.maker[tensor]
         accesses = [(at[reader], False, size) for reader in graph.readers[tensor]]
         accesses += [] if maker is None else [(at[maker], True, size)]
-        uses[f"tensor_{tensor}"] = BufferUses(merged_accesses(accesses), is_given=maker is None)
+        uses[f"tensor_{tensor}"] = BufferUses(merged_accesses(accesses))
     return uses

@@ -18,7 +18,7 @@ A: Row = {"id": "a", "size": 4, "start": 0, "end": 6, "accesses": [0, 5]}
 
 
 def problem(*buffers: Row, moves: Any = True, pools: list[Row] = POOLS, **fields: Any) -> Row:
-    rest = {"conflicts": [], "bank": [], "together": []}
+    rest: Row = {"conflicts": [], "bank": [], "together": []}
     return {"buffers": [*buffers], "pools": pools, "moves": moves, **rest, **fields}
 
 
