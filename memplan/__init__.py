@@ -134,7 +134,7 @@ def _import_attribute(name: str) -> object:
     else:
         value = getattr(registry[_extension_names()[name]], "function" if name in registry else "options")
     if callable(value) and not isinstance(value, type):
-        question = registry[name] if name in registry else None
+        question = registry.get(name)
         value = import_module("memplan.arguments").check_arguments(value, question)
         # Pickle finds a function by its module and name, so set both.
         value.__module__, value.__qualname__ = __name__, name

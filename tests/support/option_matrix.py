@@ -190,6 +190,7 @@ def values_of(file: str) -> dict[str, tuple[Any, Mapping[str, Any]]]:
         "copies": ([f"{ids[0]}=2"], {}),
         "order": ([",".join(_following(problem)) if problem is not None else "x,y"], {}),
         "in_place": (True, {}),
+        "moves": ("lead=0", {}),
         "spare": ([over], {"in_place": True}),
         "inclusive": (True, {}),
         "dims": (dict(example.other_dims), {}),
