@@ -180,7 +180,7 @@ class _Replay:
         if time == row.start:
             first = [piece.pool for piece in self.pieces if piece.start == time]
             copied = {to for when, _, to in self.copies if when == time}
-            begun = [pool for pool in first if pool not in copied]
+            begun = [pool for pool in first if pool not in copied or pool == row.given]
             self.right = {*begun[:1]}
             if len(begun) != 1 or row.given not in (None, begun[0]):
                 where = "one pool" if row.given is None else self._name(row.given)

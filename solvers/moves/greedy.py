@@ -63,7 +63,9 @@ def greedy_pieces(problem: Problem, rows: Sequence[MovingBuffer], limits: Sequen
             continue
         before = plan.rooms()
         plan.kept[j] = True
-        after = plan.rooms()
+        if not (after := plan.rooms()):
+            plan.kept[j] = False
+            continue
         add(before, -size)
         add(after, size)
         low, high = (np.searchsorted(moments, end) for end in (after[0][0], after[-1][1]))
@@ -118,7 +120,7 @@ class _Resident:
             if in_fast and spans:
                 spans[-1][1] = max(spans[-1][1], time + 1)
             if not in_fast and self._needs_fast(j):
-                begun = (row.end if is_last and row.kept_in == self.fast and use is None else time) - self.lead
+                begun = time - self.lead
                 if home_since is None or begun < max(row.start, home_since):
                     return None
                 copies.append(self._copy(begun, self.home, self.fast))

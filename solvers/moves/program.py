@@ -89,7 +89,11 @@ class Timeline:
         for q in self.row.pools:
             begun: int | None = None
             for j, time in enumerate(self.times):
-                if begun is None and values[self.points[j][q]].any():
+                is_there = values[self.points[j][q]].any()
+                if begun is not None and not is_there:
+                    pieces.append(Piece(self.row.position, q, begun, time))
+                    begun = None
+                if begun is None and is_there:
                     begun = time
                 if begun is not None and not values[self.gaps[j][q]].any():
                     pieces.append(Piece(self.row.position, q, begun, time + 1))
@@ -346,7 +350,9 @@ class _Writer:
         is_last = j + 1 == len(self.line.times)
         flying = [each for each in self.flying if each[2] > time]
         right = {q: [*kept.get(q, none)] for q in row.pools}
-        for col, q in self.arriving.get(time, []):
+        if arrivals := self.arriving.get(time, []):
+            right = self._may_end(right, [col for col, _ in arrivals])
+        for col, q in arrivals:
             right[q].append(col)
         begun = [] if self.is_born and j == 0 else self._begin_copies(j, time, right, use, is_last)
         flying += [(col, q, time + self.lead) for col, _, q in begun if self.lead]
@@ -362,8 +368,9 @@ class _Writer:
             self._read(right, use.read)
         sent: list[tuple[int, int]] = []
         if use.write is not None:
-            written = self._written(right, use.write, is_first=self.is_born and j == 0)
-            sent = self._send_copies(time, written)
+            is_first = self.is_born and j == 0
+            written = self._written(right, use.write, is_first)
+            sent = self._send_copies(time, written, is_first)
             after = {q: [written[q]] if q in written else [] for q in row.pools}
             flying = [(col, q, time + self.lead) for col, q in sent] if self.lead else []
             if not self.lead:
@@ -379,6 +386,16 @@ class _Writer:
         gaps = {q: [*following.get(q, none), *(col for col, to, _ in flying if to == q)] for q in row.pools}
         self.line.gaps.append([gaps.get(q, []) for q in range(len(program.limits))])
         return following
+
+    def _may_end(self, kept: dict[int, Terms], arrivals: Terms) -> dict[int, Terms]:
+        """Return columns of the pieces that last through a time at which copies arrive; the others end before it."""
+        lasting: dict[int, Terms] = {q: [] for q in kept}
+        for q, terms in kept.items():
+            if terms:
+                lasting[q] = [self.program._column()]
+                self.program._limit(lasting[q], terms)
+        self.program._limit((), [*arrivals, *(col for terms in lasting.values() for col in terms)], -1)
+        return lasting
 
     def _is_kept_after(self, p: int, q: int, use: Used) -> bool:
         """Return True if a copy serves only if its piece outlasts the time, as an access could use the source."""
@@ -442,14 +459,14 @@ class _Writer:
                     self.program._limit([begun[-1][0]], right[p])
         return begun
 
-    def _send_copies(self, time: int, written: dict[int, int]) -> list[tuple[int, int]]:
+    def _send_copies(self, time: int, written: dict[int, int], is_first: bool) -> list[tuple[int, int]]:
         """Return the (column, to) of the copies of a value that has just been written."""
         if not self._may_begin(time, True):
             return []
         sent = []
         for p, source in written.items():
             for q in self.row.pools:
-                if p == q or (q in written and self.prices[q] <= self.prices[p]):
+                if p == q or (is_first and q in written and self.prices[q] <= self.prices[p]):
                     continue  # It costs no more to write the buffer in the cheaper pool, and to copy it from there.
                 sent.append((self._copy(time, p, q), q))
                 self.program._limit([sent[-1][0]], [source])

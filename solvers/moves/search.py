@@ -18,6 +18,7 @@ from memplan.planner.model.moving import (
     MovingBuffer,
     Piece,
     as_whole_buffers,
+    is_whole_home,
     moves_of,
     moving_buffers,
     pieces_of_aliases,
@@ -80,7 +81,7 @@ class _Search:
     def run(self) -> Plan:
         """Return the best plan, or a plan without placements."""
         longest = max((row.end - row.start for row in self.rows), default=0)
-        if not self.rows or moves_of(self.problem).lead >= longest or len(self.problem.pools) == 1:
+        if not self.rows or moves_of(self.problem).lead > longest or len(self.problem.pools) == 1:
             return self._whole_plan()
         baseline = self._packed_baseline()
         found = self._best_of_program(baseline) if is_installed("highspy") else None
@@ -180,8 +181,9 @@ class _Search:
         """Return the plan in which no buffer moves, as that of the problem without `moves`."""
         from memplan.solvers.portfolio.solve import search_plan
 
-        if self.bound == inf or any(not row.pools for row in self.rows):
-            return self._empty("infeasible")
+        homes = [[q for q in row.pools if is_whole_home(self.problem, row, q)] for row in self.rows]
+        if not all(homes):
+            return self._empty("unknown" if is_fallback else "infeasible")
         plan = search_plan(as_whole_buffers(self.problem), self.options, control=self.control)
         update: dict[str, Any] = {"problem_hash": None, "findings": ()}
         table = plan.placements
@@ -197,7 +199,7 @@ class _Search:
         return plan.model_copy(update=update)
 
     def _empty(self, status: str) -> Plan:
-        message = "nothing fits: highs searched everything" if status == "infeasible" else "no plan was found in time"
+        message = "nothing fits, wherever buffers move" if status == "infeasible" else "no plan was found in time"
         reason: StopReason = "proved" if status == "infeasible" else "time_limit"
         return Plan(
             status=status,

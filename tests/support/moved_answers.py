@@ -72,7 +72,7 @@ def is_legal(pool: Row, row: Row, offset: int) -> bool:
     base, size = pool.get("base_address", 0), row["size"]
     page, step = row.get("no_cross"), row.get("alignment", 1)
     return (
-        0 <= offset
+        offset >= 0
         and offset + size <= min(pool.get("size") or 64, row.get("end_at_most", 64))
         and row.get("offset", offset) == offset
         and (base + offset) % step == (base + offset) % pool.get("alignment", 1) == 0
@@ -199,7 +199,7 @@ class _Run:
         self.right |= {pool for pool, due in self.due.items() if due <= time}
         copies = [(copy["from"], copy["to"]) for copy in self.copies if copy["time"] == time]
         if time == family.start:
-            first = new - {to for _, to in copies}
+            first = new - ({to for _, to in copies} - {family.row.get("given")})
             self._check(len(first) == 1 and family.row.get("given", *first) in first, "no one first piece")
             self.right = first
         early = [(p, q) for p, q in copies if p in self.right]

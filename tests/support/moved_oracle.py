@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import chain, combinations, product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tests.support.moved_answers import (
     Family,
