@@ -209,7 +209,7 @@ OWN: Mapping[str, Mapping[str, Any]] = {
     | {"shrunk_to": 0.5, "more": 4096},
     "verify": {"places": True, "better": True, "again": True, "with_plans": True},
     "check": {"tolerance": "50%", "profile": "size", "subject": "S", "differences": True, "unmoved": True}
-    | {"with_plan": True, "budgets": ("1TiB",)},
+    | {"with_plan": True, "budgets": ("1TiB",), "most_moved": 1},
     "sweep": {"solver": "local-search", "accept": "5%", "seed": 7, "profile": "size", "alignments": (64, 4096)}
     | {"repetitions": 3},
     "certify": {},
