@@ -186,7 +186,8 @@ def _placed_copies(problem: Problem, plan: Plan) -> Iterator[PlacedCopy]:
     for k, row in enumerate(plan.placements):
         rows.setdefault((row.id, row.pool), []).append(k)
     starts, ends = plan.placements.start, plan.placements.end
-    assert starts is not None and ends is not None  # The plan is valid.
+    assert starts is not None  # The plan is valid.
+    assert ends is not None
     for is_late, copy in copies_in_order(problem, plan):
         source, to = (
             next(k for k in rows[copy.id, pool] if starts[k] <= copy.time < ends[k]) for pool in (copy.source, copy.to)

@@ -371,8 +371,8 @@ class Plan(PlanValue):
     def placement(self, buffer: int | str) -> Placement:
         """Return the placement of the buffer with this id; raises PlanError if the plan does not place it.
 
-        `placements` itself is a sequence: `placements[0]` is the first placement, whatever its id. Raises PlanError also
-        if the buffer moves, as it then has several placements.
+        `placements` itself is a sequence: `placements[0]` is the first placement, whatever its id. A buffer that moves
+        has several placements, so PlanError is raised.
         """
         rows = self.placements.row_of
         if buffer not in self:
