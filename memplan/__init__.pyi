@@ -169,6 +169,7 @@ def check(
     time_limit_s: float = ...,
     deterministic: bool = ...,
     budgets: Sequence[str] | str | int = ...,
+    most_moved: int | None | str | int = ...,
     tolerance: str = ...,
     profile: Literal["speed", "balanced", "size"] | None = ...,
     subject: str | None = ...,

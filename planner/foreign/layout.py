@@ -171,15 +171,14 @@ def lay_out(
             *sentences, "plan: must be valid; `memplan plan --keep PLAN` keeps valid placements and moves the others"
         )
     copies = tuple(_placed_copies(problem, plan)) if problem.moves else ()
-    asked = problem
-    problem, plan = as_pieces(problem, plan)
-    buffers = _placed_buffers(problem, plan)
+    plain, plan = as_pieces(problem, plan)
+    buffers = _placed_buffers(plain, plan)
     names = identifiers([pool.name for pool in problem.pools])
     pools = tuple(
-        PlacedPool(pool, name, _extent(buffers, q), _common_alignment(problem, buffers, q))
+        PlacedPool(pool, name, _extent(buffers, q), _common_alignment(plain, buffers, q))
         for q, (pool, name) in enumerate(zip(problem.pools, names, strict=True))
     )
-    return VerifiedLayout(asked, pools, buffers, model, options, copies=copies)
+    return VerifiedLayout(problem, pools, buffers, model, options, copies=copies)
 
 
 def _placed_copies(problem: Problem, plan: Plan) -> Iterator[PlacedCopy]:

@@ -54,7 +54,7 @@ class MovingBuffer(NamedTuple):
 def refuse_moves(problem: Problem, what: str) -> None:
     """Raise OptionError if buffers of the problem may move; `what` says where they must not."""
     if problem.moves:
-        way = "leave it out; `plan`, `verify` and `convert -o FILE.c` let buffers move"
+        way = "leave it out; `plan`, `verify`, `check` and `convert -o FILE.c` let buffers move"
         raise OptionError.from_rule("moves", f"must be left out {what}", way=way)
 
 
@@ -99,7 +99,7 @@ def _accesses(problem: Problem, i: int, is_root: bool) -> list[tuple[int, bool, 
     """Return the accesses of buffer `i` as (time, whether it is a write, bytes); aliases are only read by default.
 
     Without `accesses`, a buffer is used at each end of its lifetime, and `traffic` is divided between the two. An alias
-    has none of its own if the accesses of the buffer that contains it are given.
+    has none if the accesses of the buffer that contains it are given.
     """
     table, size = problem.buffers, int(problem.buffers.size[i])
     is_given = not is_root or i in table.rules["given"]
@@ -166,7 +166,7 @@ def as_pieces(problem: Problem, plan: Plan) -> tuple[Problem, Plan]:
         names.append(one)
         taken.add(str(one))
     plain = problem_of_pieces(problem, pieces)
-    rows = [_renamed(plain.buffers.fields(k), names) for k in range(len(pieces))]
+    rows = [_renamed_row(plain.buffers.fields(k), names) for k in range(len(pieces))]
     changed: dict[str, Any] = {
         "name": problem.name,
         "buffers": rows,
@@ -181,7 +181,7 @@ def as_pieces(problem: Problem, plan: Plan) -> tuple[Problem, Plan]:
     )
 
 
-def _renamed(row: dict[str, Any], names: Sequence[int | str]) -> dict[str, Any]:
+def _renamed_row(row: dict[str, Any], names: Sequence[int | str]) -> dict[str, Any]:
     return {key: names[value] if key in ("id", "alias_of") else value for key, value in row.items()}
 
 

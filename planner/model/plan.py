@@ -356,7 +356,7 @@ class Plan(PlanValue):
     options: dict[str, Any] | None = None
     """The options of a deterministic search, with which `verify --again` repeats it."""
     read_with: dict[str, Any] | None = None
-    """The options with which the problem was read; questions about the plan read the problem with them."""
+    """The options that changed the problem while it was read; questions about the plan read the problem with them."""
     unknown: Annotated[tuple[str, ...], BeforeValidator(tuple_from_list)] = Field((), exclude_if=lambda rows: not rows)
     """Facts that the file's reader does not know, one sentence each."""
     findings: Findings = ()
@@ -372,7 +372,7 @@ class Plan(PlanValue):
         """Return the placement of the buffer with this id; raises PlanError if the plan does not place it.
 
         `placements` itself is a sequence: `placements[0]` is the first placement, whatever its id. A buffer that moves
-        has several placements, so it raises PlanError too.
+        has several placements, so PlanError is raised.
         """
         rows = self.placements.row_of
         if buffer not in self:

@@ -158,7 +158,7 @@ class Problem(ProblemFields):
                     yield ("pools", high, "base_address"), f"{rule}, unless their devices differ, got 0x{start:x}"
 
 
-_WITH_DEFAULTS = {name for name, field in Pool.model_fields.items() if isinstance(field.default, (str, int))}
+_WITH_DEFAULTS = {name for name, field in Pool.model_fields.items() if type(field.default) in (str, int)}
 """The fields of pools whose default is a text or a number, which generated clients write even if nobody set them."""
 
 

@@ -11,10 +11,12 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from memplan.planner.errors import Option, OptionError, PlanError
+from memplan.planner.model.moving import as_pieces, refuse_moves
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Disturbance, Findings, Plan, Status
 from memplan.planner.model.problem import Problem, Profile
 from memplan.planner.model.rows import tuple_from_list
+from memplan.planner.model.sizes import Size
 from memplan.planner.verify.peak_growth import occupancies
 from memplan.planner.verify.verifier import verify
 from memplan.questions.check.arena import ARENA, RuntimeArena, failure_of_arena, failure_of_kernels
@@ -48,6 +50,9 @@ class CheckOptions(SearchOptions):
 
     budgets: Annotated[tuple[str, ...], BeforeValidator(tuple_from_list)] = Field(
         (), description="What a pool may use: 256KiB, or sram=256KiB for one of several pools. May be repeated."
+    )
+    most_moved: Size | None = Field(
+        None, description="With moves, the most bytes that all copies between pools may have together."
     )
     tolerance: str = Field(
         "0", description="How much more than the baseline a pool may use: a size, or a share such as 2%."
@@ -123,6 +128,7 @@ def check(
     """
     running = control.begin(options)
     tolerance = Tolerance.from_text(options.tolerance)
+    _refuse_for_moves(problem, baseline, options)
     budgets: Mapping[str, int] = {}
     if problem is not None:
         problem, budgets = read_budgets(options.budgets, problem)
@@ -141,7 +147,7 @@ def check(
     has_difference = then is not None and (options.differences or options.unmoved)
 
     def report_on(plan: Plan) -> Check:
-        report = check_plan(problem, plan, budgets, then, tolerance)
+        report = check_plan(problem, plan, budgets, then, tolerance, options.most_moved)
         if arena is not None and len(report.pools) == 1 and (budgets or is_arena_asked):
             failures = (*report.failures, *(row for each in budgets.items() for row in failure_of_arena(arena, *each)))
             report = report.model_copy(update={"arena": arena, "failures": failures, "passed": not failures})
@@ -167,6 +173,14 @@ def check(
         plan = _make_plan(problem, budgets, chosen, making)
     assert plan is not None, "the plan is either given or made"
     return report_on(plan)
+
+
+def _refuse_for_moves(problem: Problem | None, baseline: Plan | Baseline | None, options: CheckOptions) -> None:
+    if problem is not None and baseline is not None:
+        refuse_moves(problem, "for a check against a baseline")
+    if options.most_moved is not None and (problem is None or not problem.moves):
+        rule = f"applies only if buffers may move, got {options.most_moved}"
+        raise OptionError.from_rule("most_moved", rule, way="leave it out")
 
 
 def _make_plan(problem: Problem, budgets: Mapping[str, int], chosen: PlanOptions, making: Control) -> Plan:
@@ -197,7 +211,12 @@ def _add_difference(found: Check, difference: Difference, options: CheckOptions)
 
 
 def check_plan(
-    problem: Problem | None, plan: Plan, budgets: Mapping[str, int], baseline: Baseline | None, tolerance: Tolerance
+    problem: Problem | None,
+    plan: Plan,
+    budgets: Mapping[str, int],
+    baseline: Baseline | None,
+    tolerance: Tolerance,
+    most_moved: int | None = None,
 ) -> Check:
     """Return the result of checking a plan against budgets and a baseline; the plan is assumed to be valid."""
     pools: tuple[CheckedPool, ...] = ()
@@ -209,9 +228,13 @@ def check_plan(
         failures = [Failure(rule="no-plan", pool=pool, message=why)]
     else:
         if problem is not None:
-            now = occupancies(problem, plan)
+            now = occupancies(*as_pieces(problem, plan))
             pools = tuple(checked_pools(problem, plan, now, budgets, baseline, tolerance))
             failures = [failure for pool in pools for failure in failures_of(pool, now[pool.name])]
+            moved = sum(each.bytes for each in plan.moved_bytes)
+            if most_moved is not None and moved > most_moved:
+                message = f"copies between pools: have {moved:,} bytes, {moved - most_moved:,} above {most_moved:,}"
+                failures.append(Failure(rule="over-budget", pool=None, message=message))
         changes = None if baseline is None else _placement_changes(plan.placements, baseline.plan.placements)
     return Check.from_fields(
         plan,
@@ -319,6 +342,7 @@ QUESTION = Question(
     exit_status=lambda found: 0 if found.passed else 1,
     exits={0: "within", 1: "over budget, grown beyond the tolerance, moved, no plan, or an arena that is not known"},
     status=lambda found: "passed" if found.passed else "failed",
+    takes_moves=True,
     example={
         "problem": EXAMPLE,
         "plan": EXAMPLE_PLAN,

@@ -32,6 +32,7 @@ from memplan.planner.verify.verifier import verify
 from memplan.solvers.memory_choice.program import ProgramTask
 from memplan.solvers.moves.greedy import greedy_pieces
 from memplan.solvers.moves.program import Capacity, PiecesProgram, capacities
+from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.processes.child import ChildProcess
 from memplan.solvers.search.control import Control
@@ -170,8 +171,6 @@ class _Search:
         return offsets, None
 
     def _pack_pool(self, q: int, pieces: list[Piece], share: float) -> Plan:
-        from memplan.solvers.portfolio.solve import search_plan
-
         part = problem_of_pieces(self.problem, pieces, q)
         seconds = max(0.05, self.control.remaining_s * share)
         due = self.control.deadline.bring_forward(self.control.remaining_s - seconds)
@@ -179,8 +178,9 @@ class _Search:
         options = SolveOptions.model_construct(time_limit_s=seconds, seed=self.options.seed)
         if self.problem.pools[q].size is None:
             part = replace_fields(part, objective="peak")
-            return search_plan(part, options, control=Control(cancelled=self.control.cancelled), is_quick=True)
-        return search_plan(part, options, control=control)
+            control = Control(cancelled=self.control.cancelled)
+            return OneSearch(part, options, control, is_quick=True).finish().answer(deterministic=False)
+        return OneSearch(part, options, control).finish().answer(deterministic=False)
 
     def _packed_baseline(self) -> _Choice | None:
         for margin in _MARGINS:
@@ -196,12 +196,11 @@ class _Search:
 
     def _whole_plan(self, is_fallback: bool = False) -> Plan:
         """Return the plan in which no buffer moves, as that of the problem without `moves`."""
-        from memplan.solvers.portfolio.solve import search_plan
-
         homes = [[q for q in row.pools if is_whole_home(self.problem, row, q)] for row in self.rows]
         if not all(homes):
             return self._empty("unknown" if is_fallback else "infeasible")
-        plan = search_plan(as_whole_buffers(self.problem), self.options, control=self.control)
+        whole = as_whole_buffers(self.problem)
+        plan = OneSearch(whole, self.options, self.control).finish().answer(deterministic=False)
         update: dict[str, Any] = {"problem_hash": None, "findings": ()}
         table = plan.placements
         if len(table) == 0:

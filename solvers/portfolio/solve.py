@@ -104,12 +104,15 @@ def search_plan(
 
 
 def _solve_moves(problem: Problem, options: SolveOptions, control: Control, start: Plan | None) -> Plan:
+    # Few problems have moves, so import the module for them only here.
     from memplan.solvers.portfolio.moving import solve_moves
 
     if start is not None:
         raise OptionError("start: must be left out for a problem with moves")
     found = solve_moves(problem, options, control)
-    return attach_problem(found.model_copy(update={"problem_hash": problem_hash(problem)}), problem)
+    return attach_problem(
+        found.model_copy(update={"problem_hash": problem_hash(problem), "read_with": problem.read_with}), problem
+    )
 
 
 def _solve_equal_pools(

@@ -164,6 +164,21 @@ def test_questions_refuse_moves_by_name(name: str) -> None:
             question.answer_verified({"problem": PROBLEM}, question.options.model_construct(), Control())
 
 
+@pytest.mark.parametrize(("most", "failures"), [(128, []), (127, ["over-budget"])])
+def test_a_check_budgets_the_bytes_of_all_copies(most: int, failures: list[str], plan: memplan.Plan) -> None:
+    for given in (plan, None):
+        found = memplan.check(PROBLEM, given, most_moved=most)
+        assert [failure.rule for failure in found.failures] == failures
+        assert [pool.used for pool in found.pools] == [64, 64]
+
+
+def test_a_check_of_moves_has_no_baseline(plan: memplan.Plan) -> None:
+    with pytest.raises(OptionError, match="moves: must be left out for a check against a baseline"):
+        memplan.check(PROBLEM, plan, baseline=plan)
+    with pytest.raises(OptionError, match="most_moved: applies only if buffers may move, got 5"):
+        memplan.check(as_pieces(PROBLEM, plan)[0], most_moved=5)
+
+
 @pytest.mark.parametrize("options", [{"plans": 2}, {"heaps": 64}, {"profile": "size"}, {"accept": "fit"}])
 def test_options_of_whole_buffers_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match="must be left out for a"):

@@ -156,7 +156,8 @@ class BruteForce:
         self.least = [sum(min((way.cost for way in each), default=0) for each in self.ways[k:]) for k in range(9)]
         self.pools = {pool["name"]: pool for pool in problem["pools"]}
         self.packed: dict[object, dict[tuple[int, Piece], int] | None] = {}
-        self.cost, self.answer = float("inf"), None
+        self.cost = float("inf")
+        self.answer: Row | None = None
         self._search([], 0.0, {}, {})
 
     @cached_property

@@ -190,6 +190,7 @@ def values_of(file: str) -> dict[str, tuple[Any, Mapping[str, Any]]]:
         "copies": ([f"{ids[0]}=2"], {}),
         "order": ([",".join(_following(problem)) if problem is not None else "x,y"], {}),
         "in_place": (True, {}),
+        "moves": ("lead=0", {}),
         "spare": ([over], {"in_place": True}),
         "inclusive": (True, {}),
         "dims": (dict(example.other_dims), {}),
@@ -208,7 +209,7 @@ OWN: Mapping[str, Mapping[str, Any]] = {
     | {"shrunk_to": 0.5, "more": 4096},
     "verify": {"places": True, "better": True, "again": True, "with_plans": True},
     "check": {"tolerance": "50%", "profile": "size", "subject": "S", "differences": True, "unmoved": True}
-    | {"with_plan": True, "budgets": ("1TiB",)},
+    | {"with_plan": True, "budgets": ("1TiB",), "most_moved": 1},
     "sweep": {"solver": "local-search", "accept": "5%", "seed": 7, "profile": "size", "alignments": (64, 4096)}
     | {"repetitions": 3},
     "certify": {},

@@ -18,8 +18,9 @@ _READS, _WRITES = ("read", "update"), ("write", "update", "part", "scratch")
 def uses_of(operations: Operations) -> Mapping[str, BufferUses]:
     """Return the accesses to each buffer that is not an alias, and to each constant, by id.
 
-    The accesses of an alias count as those of its buffer. Constants, persistent buffers, and inputs that are written are
-    given, and the latter two are kept. Other inputs may be put anywhere. Raises OptionError for branches and loops, where time has no order.
+    The accesses of an alias count as those of its buffer. Constants, persistent buffers and inputs that are written are
+    given, and the latter two kept. Other inputs may be put anywhere. Raises OptionError for branches and loops,
+    where time has no order.
     """
     timeline = expand(operations)
     if timeline.whole.parts:

@@ -26,7 +26,7 @@ def write_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """Return a C header and a C source by suffix; raises FormatError for a pool whose alignment C cannot express.
 
     A pool with a base address becomes one array per byte range between its reserved ranges. If buffers move, each piece
-    has macros of its own, and a table has the copies.
+    has its macros, and a table has the copies.
     """
     layout.refuse_other_devices("c")
     layout = layout.split_into_regions()
