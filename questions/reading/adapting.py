@@ -108,6 +108,8 @@ def adapt_problem(problem: Problem, read: ImportedProblem | None, options: Probl
         problem = read.problem_in_place((*options.spare, *copied))
     else:
         refuse_spare(options.spare)
+    if options.moves is not None:  # Only such problems may have pools that are not direct.
+        problem = replace_fields(problem, moves=True, objective="cost")
     if options.capacity:
         problem = set_capacities(problem, options.capacity)
     if options.weights is not None:
