@@ -1,6 +1,6 @@
 """Guarded reading of other systems' files: a command reads them in a fork, within limits of memory and time.
 
-So does an answer that is computed from the file itself, such as a conversion. The readers bound what they do by the
+So does an answer that is computed from the file itself, such as a conversion. The readers bound their work by the
 bytes of a file. The guard is for faults in them, and for parsers in C, which let neither a signal nor a time limit
 through. It costs a fork, so only files of other systems are guarded, and only on Linux, which tells the memory of a
 process.

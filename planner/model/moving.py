@@ -25,7 +25,7 @@ class Piece(NamedTuple):
     end: int
 
 
-class Used(NamedTuple):
+class Use(NamedTuple):
     """The bytes that operations read and then write at a time; None without a read or a write."""
 
     time: int
@@ -44,7 +44,7 @@ class MovingBuffer(NamedTuple):
     size: int
     start: int
     end: int
-    uses: tuple[Used, ...]
+    uses: tuple[Use, ...]
     pools: tuple[int, ...]
     given: int | None
     kept_in: int | None
@@ -85,7 +85,7 @@ def moving_buffers(problem: Problem) -> list[MovingBuffer]:
                 int(table.size[root]),
                 min(start for start, _ in spans),
                 max(end for _, end in spans),
-                tuple(Used(time, *used[time]) for time in sorted(used)),
+                tuple(Use(time, *used[time]) for time in sorted(used)),
                 tuple(q for q in problem.allowed_pools(root) if all(q in pools for pools in allowed)),
                 None if given is None else problem.pool_index[given],
                 None if kept_in is None else problem.pool_index[kept_in],

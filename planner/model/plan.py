@@ -260,7 +260,7 @@ class Others(PlanValue):
     """The further plans, the cheapest first."""
 
 
-class Copied(PlanValue):
+class BufferCopy(PlanValue):
     """A copy of a buffer from one pool to another."""
 
     model_config = ConfigDict(populate_by_name=True)
@@ -315,7 +315,7 @@ class Plan(PlanValue):
     """The use of each pool; with `heaps`, the pools are the heaps, the fullest first."""
     placements: Placements = NO_PLACEMENTS
     """The place of each buffer; with `moves`, the places of each of its pieces, in order of their starts."""
-    copies: Annotated[tuple[Copied, ...], WrapValidator(validate_in_parts)] = Field(
+    copies: Annotated[tuple[BufferCopy, ...], WrapValidator(validate_in_parts)] = Field(
         (), exclude_if=lambda rows: not rows
     )
     """With `moves`, the copies between pools, in order of time."""

@@ -18,7 +18,7 @@ from memplan.planner.model.moving import (
     problem_of_pieces,
 )
 from memplan.planner.model.placement_table import PlacementTable
-from memplan.planner.model.plan import Copied, MovedBytes, Plan
+from memplan.planner.model.plan import BufferCopy, MovedBytes, Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.violation import Violation, buffer_violation, false_claim
 
@@ -37,25 +37,25 @@ def verify_moved(problem: Problem, plan: Plan, check_pieces: Check) -> list[Iter
     found = list(replays.violations())
     return [
         found,
-        _named(problem, pieces, check_pieces(problem_of_pieces(problem, pieces), Plan(placements=placements))),
+        _name_buffers(problem, pieces, check_pieces(problem_of_pieces(problem, pieces), Plan(placements=placements))),
         _claims(problem, plan, replays),
     ]
 
 
-def copies_in_order(problem: Problem, plan: Plan) -> list[tuple[bool, Copied]]:
+def copies_in_order(problem: Problem, plan: Plan) -> list[tuple[bool, BufferCopy]]:
     """Return the copies of a valid plan in order, each with whether it comes after the accesses of its time."""
     replays = _Replays(problem, plan, pieces_of(problem, plan))
     for _ in replays.violations():
         pass
 
-    def is_late(copy: Copied) -> bool:
+    def is_late(copy: BufferCopy) -> bool:
         ends = problem.pool_index[copy.source], problem.pool_index[copy.to]
         return (problem.index[copy.id], copy.time, *ends) in replays.late
 
     return sorted(((is_late(copy), copy) for copy in plan.copies), key=lambda each: (each[1].time, each[0]))
 
 
-def _named(problem: Problem, pieces: Sequence[Piece], violations: Iterator[Violation]) -> Iterator[Violation]:
+def _name_buffers(problem: Problem, pieces: Sequence[Piece], violations: Iterator[Violation]) -> Iterator[Violation]:
     """Yield the violations of pieces, which are numbered, with the names of their buffers."""
     for each in violations:
         names = [problem.buffers.ids[pieces[k].buffer] for k in (each.first, each.second) if isinstance(k, int)]
@@ -190,7 +190,7 @@ class _Replay:
         written = (
             None
             if write is None
-            else self._cheapest(self.right | ({to for _, to in early} if not self.lead else set()))
+            else self._cheapest_pool(self.right | ({to for _, to in early} if not self.lead else set()))
         )
         early = [(source, to) for source, to in early if source != written]
         late = [each for each in now if each not in early]
@@ -199,7 +199,7 @@ class _Replay:
             yield "wrong-piece", f"must have its value in a piece at time {time}"
         for count, verb in ((read, "read"), (write, "written")):
             if count is not None:
-                pool = self._cheapest(self.right)
+                pool = self._cheapest_pool(self.right)
                 if pool is None:
                     yield (
                         "wrong-access",
@@ -237,7 +237,7 @@ class _Replay:
             else:
                 self.right.add(to)
 
-    def _cheapest(self, pools: set[int]) -> int | None:
+    def _cheapest_pool(self, pools: set[int]) -> int | None:
         usable = [pool for pool in sorted(pools) if self.problem.pools[pool].direct]
         return min(usable, key=lambda pool: self.problem.pools[pool].cost, default=None)
 

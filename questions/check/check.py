@@ -171,7 +171,6 @@ def check(
                 greedy = _make_plan(problem, budgets, chosen.model_copy(update={"solver": "greedy"}), making)
                 running.note(report_on(greedy))
         plan = _make_plan(problem, budgets, chosen, making)
-    assert plan is not None, "the plan is either given or made"
     return report_on(plan)
 
 

@@ -191,7 +191,7 @@ class Reader:
         return persistent_buffers(problem, self.imported, self.options)
 
     def take_record(self, plan: object) -> None:
-        """Read further problems with the options that a plan recorded, except for those that the caller gave.
+        """Read further problems with the options that a plan recorded, except for options that the caller gave.
 
         `plan` is a plan, or its JSON, also as bytes; for any other value, nothing happens, because the reader of that
         value reports the fault.

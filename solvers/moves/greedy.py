@@ -1,4 +1,4 @@
-"""The baseline for buffers that move: the fast pool keeps what is used again soonest, as XLA and Belady's rule do."""
+"""The baseline for buffers that move: the fast pool keeps buffers that are used again soonest, as XLA and Belady's rule do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from memplan.planner.model.intervals import merge_spans
 from memplan.planner.model.moving import MovingBuffer, Piece, moves_of
-from memplan.planner.model.plan import Copied
+from memplan.planner.model.plan import BufferCopy
 from memplan.planner.model.problem import Problem
 from memplan.solvers.moves.program import Capacity
 
@@ -20,7 +20,7 @@ class Pieces(NamedTuple):
     """The pieces and copies of all buffers, and what their accesses and copies cost."""
 
     pieces: list[Piece]
-    copies: list[Copied]
+    copies: list[BufferCopy]
     cost: float
 
 
@@ -112,7 +112,7 @@ class _Resident:
         in_fast, in_home = starts_fast and not self.is_at_home, not starts_fast or self.is_at_home
         home_since = row.start if in_home else None
         spans: list[list[int]] = [[row.start, row.start + 1]] if in_fast else []
-        copies: list[Copied] = []
+        copies: list[BufferCopy] = []
         cost, written = 0.0, row.start
         for j, time in enumerate(self.stops):
             use = self.uses.get(time)
@@ -153,7 +153,7 @@ class _Resident:
         stays = self.row.kept_in == self.fast if j + 1 == len(self.stops) else self.kept[j]
         return stays or (time in self.uses and not self.problem.pools[self.home].direct)
 
-    def _collect(self, spans: list[list[int]], copies: list[Copied], cost: float) -> Pieces:
+    def _collect(self, spans: list[list[int]], copies: list[BufferCopy], cost: float) -> Pieces:
         row, i = self.row, self.row.position
         merged = merge_spans([(start, min(end, row.end)) for start, end in spans])
         pieces = [Piece(i, self.fast, start, end) for start, end in merged]
@@ -165,7 +165,7 @@ class _Resident:
         cost += sum(row.size * (prices[copy.source] + prices[copy.to]) for copy in copies)
         return Pieces(pieces, copies, cost)
 
-    def _copy(self, time: int, source: int, to: int) -> Copied:
+    def _copy(self, time: int, source: int, to: int) -> BufferCopy:
         pools = self.problem.pools
         name = self.problem.buffers.ids[self.row.position]
-        return Copied(id=name, source=pools[source].name, to=pools[to].name, time=time, bytes=self.row.size)
+        return BufferCopy(id=name, source=pools[source].name, to=pools[to].name, time=time, bytes=self.row.size)

@@ -18,8 +18,8 @@ import numpy as np
 
 from memplan.planner.instance.instance import F64
 from memplan.planner.model.buffer_table import I64, column
-from memplan.planner.model.moving import MovingBuffer, Piece, Used, moves_of
-from memplan.planner.model.plan import Copied
+from memplan.planner.model.moving import MovingBuffer, Piece, Use, moves_of
+from memplan.planner.model.plan import BufferCopy
 from memplan.planner.model.problem import Problem
 from memplan.solvers.memory_choice.program import ChoiceProgram
 
@@ -226,7 +226,7 @@ class PiecesProgram:
             for line in self.timelines:
                 self._add_loads(line, q, limit.load(line.row.size), moments, loads)
             bound = {tuple(load.items()): None for load in loads if sum(load.values()) > limit.most}
-            yield self._scaled(first, [dict(items) for items in bound], limit.most)
+            yield self._scaled_rows(first, [dict(items) for items in bound], limit.most)
             first += len(bound)
         if self.rules.bytes_per_step is not None:
             begun: dict[int, dict[int, int]] = {}
@@ -235,7 +235,7 @@ class PiecesProgram:
                     step = begun.setdefault(copy.time, {})
                     step[copy.begun] = line.row.size
                     step.update(dict.fromkeys(copy.before, -line.row.size))
-            yield self._scaled(first, [*begun.values()], self.rules.bytes_per_step)
+            yield self._scaled_rows(first, [*begun.values()], self.rules.bytes_per_step)
 
     def _add_loads(self, line: Timeline, q: int, size: int, moments: list[int], loads: list[dict[int, int]]) -> None:
         if size == 0 or q not in line.row.pools:
@@ -250,20 +250,20 @@ class PiecesProgram:
                     loads[between][col] = loads[between].get(col, 0) + size
 
     @staticmethod
-    def _scaled(first: int, loads: list[dict[int, int]], most: int) -> tuple[I64, I64, F64, list[float]]:
+    def _scaled_rows(first: int, loads: list[dict[int, int]], most: int) -> tuple[I64, I64, F64, list[float]]:
         scale = 1e5 / max(1, most)
         counts = [len(load) for load in loads]
         index = np.array([col for load in loads for col in load], dtype=np.int64)
         value = np.array([size for load in loads for size in load.values()], dtype=np.float64) * scale
         return np.repeat(np.arange(first, first + len(loads)), counts), index, value, [most * scale] * len(loads)
 
-    def solution(self, values: F64) -> tuple[list[Piece], list[Copied]]:
+    def solution(self, values: F64) -> tuple[list[Piece], list[BufferCopy]]:
         """Return the pieces and the copies of a solution, in order of time."""
         chosen = column(values > 0.5)
         pieces = [piece for line in self.timelines for piece in line.pieces(chosen)]
         names, ids = [pool.name for pool in self.problem.pools], self.problem.buffers.ids
         copies = [
-            Copied(
+            BufferCopy(
                 id=ids[line.row.position],
                 source=names[copy.source],
                 to=names[copy.to],
@@ -276,8 +276,8 @@ class PiecesProgram:
         ]
         return pieces, sorted(copies, key=lambda copy: copy.time)
 
-    def values_of(self, pieces: Sequence[Piece], copies: Sequence[Copied]) -> F64:
-        """Return the value of each column in a plan; those that its pieces do not tell are not numbers."""
+    def values_of(self, pieces: Sequence[Piece], copies: Sequence[BufferCopy]) -> F64:
+        """Return the value of each column in a plan; values that its pieces do not determine are not numbers."""
         values = np.full(len(self.cost), np.nan)
         mine: dict[int, list[Piece]] = {}
         for piece in pieces:
@@ -346,7 +346,7 @@ class _Writer:
 
     def _write_time(self, j: int, time: int, kept: dict[int, Terms]) -> dict[int, Terms]:
         program, row, none = self.program, self.row, ()
-        use = self.uses.get(time, Used(time, None, None))
+        use = self.uses.get(time, Use(time, None, None))
         is_last = j + 1 == len(self.line.times)
         flying = [each for each in self.flying if each[2] > time]
         right = {q: [*kept.get(q, none)] for q in row.pools}
@@ -369,7 +369,7 @@ class _Writer:
         sent: list[tuple[int, int]] = []
         if use.write is not None:
             is_first = self.is_born and j == 0
-            written = self._written(right, use.write, is_first)
+            written = self._write_columns(right, use.write, is_first)
             sent = self._send_copies(time, written, is_first)
             after = {q: [written[q]] if q in written else [] for q in row.pools}
             flying = [(col, q, time + self.lead) for col, q in sent] if self.lead else []
@@ -397,7 +397,7 @@ class _Writer:
         self.program._limit((), [*arrivals, *(col for terms in lasting.values() for col in terms)], -1)
         return lasting
 
-    def _is_kept_after(self, p: int, q: int, use: Used) -> bool:
+    def _is_kept_after(self, p: int, q: int, use: Use) -> bool:
         """Return True if a copy serves only if its piece outlasts the time, as an access could use the source."""
         is_served = use.read is None or (self.program.problem.pools[p].direct and use.read <= self.row.size)
         return not self.lead and use.write is None and is_served
@@ -440,7 +440,7 @@ class _Writer:
         return not self.lead or low == bisect_left(self.writes, arrival)
 
     def _begin_copies(
-        self, j: int, time: int, right: dict[int, Terms], use: Used, is_last: bool
+        self, j: int, time: int, right: dict[int, Terms], use: Use, is_last: bool
     ) -> list[tuple[int, int, int]]:
         """Return the (column, from, to) of the copies that begin before the accesses of a time."""
         if not self._may_begin(time, False):
@@ -499,7 +499,7 @@ class _Writer:
         for col in right[usable[0]] if usable else ():
             self.program.cost[col] -= count * (dearest - self.prices[usable[0]])
 
-    def _written(self, right: dict[int, Terms], count: int, is_first: bool) -> dict[int, int]:
+    def _write_columns(self, right: dict[int, Terms], count: int, is_first: bool) -> dict[int, int]:
         """Return the column of each pool in which a write may take place: the cheapest pool with a right piece."""
         if is_first:
             written = {q: right[q][0] for q in self.direct}

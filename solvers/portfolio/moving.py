@@ -25,7 +25,7 @@ from memplan.planner.model.moving import (
     problem_of_pieces,
 )
 from memplan.planner.model.placement_table import PlacementTable
-from memplan.planner.model.plan import Copied, Explanation, Plan, PoolUse, Proof, Status, StopReason
+from memplan.planner.model.plan import BufferCopy, Explanation, Plan, PoolUse, Proof, Status, StopReason
 from memplan.planner.model.problem import Problem, replace_fields
 from memplan.planner.verify.moved import moved_bytes
 from memplan.planner.verify.verifier import verify
@@ -53,7 +53,7 @@ class _Choice(NamedTuple):
     """The offsets of a plan's pieces, its copies and its cost."""
 
     offsets: dict[Piece, int]
-    copies: list[Copied]
+    copies: list[BufferCopy]
     cost: float
     by: str
 
@@ -91,7 +91,7 @@ class _Search:
         has_program = is_installed("highspy") and self._count_entries() <= _MOST_ENTRIES
         found = self._best_of_program(baseline) if has_program else None
         if self.bound == inf:
-            return self._empty("infeasible")
+            return self._empty_plan("infeasible")
         choices = [each for each in (found, baseline) if each is not None]
         if not choices:
             return self._whole_plan(is_fallback=True)
@@ -118,7 +118,7 @@ class _Search:
         margin = next(margins)
         with ChildProcess("memplan.solvers.memory_choice.program", lambda: self.control.is_over) as child:
             while not self.control.is_over:
-                program = PiecesProgram(self.problem, self.rows, _lowered(limits, margin))
+                program = PiecesProgram(self.problem, self.rows, _lowered_limits(limits, margin))
                 for terms in forbidden:
                     program.forbid(terms)
                 values, bound = self._solve(child, program, baseline)
@@ -158,7 +158,7 @@ class _Search:
             return values, inf if least == inf else 0.0
         return values, _rounded_bound([*program.cost, program.base], least, program.cost_of(values))
 
-    def _pack(self, pieces: list[Piece], share: float) -> tuple[dict[Piece, int], _Failed | None]:
+    def _pack(self, pieces: list[Piece], share: float) -> tuple[dict[Piece, int], _FailedPool | None]:
         """Return the offset of each piece, and the first pool that cannot be packed in a part of the time left."""
         offsets: dict[Piece, int] = {}
         for q in range(len(self.problem.pools)):
@@ -166,7 +166,7 @@ class _Search:
             mine += pieces_of_aliases(self.problem, mine)
             packed = self._pack_pool(q, mine, share)
             if len(packed.placements) == 0 and mine:
-                return offsets, _Failed(q, packed.status == "infeasible")
+                return offsets, _FailedPool(q, packed.status == "infeasible")
             offsets.update(zip(mine, packed.placements.offset.tolist(), strict=True))
         return offsets, None
 
@@ -184,7 +184,7 @@ class _Search:
 
     def _packed_baseline(self) -> _Choice | None:
         for margin in _MARGINS:
-            limits = _lowered(capacities(self.problem, self.rows), margin)
+            limits = _lowered_limits(capacities(self.problem, self.rows), margin)
             found = greedy_pieces(self.problem, self.rows, limits)
             if found is None or self.control.is_over:
                 return None
@@ -198,13 +198,13 @@ class _Search:
         """Return the plan in which no buffer moves, as that of the problem without `moves`."""
         homes = [[q for q in row.pools if is_whole_home(self.problem, row, q)] for row in self.rows]
         if not all(homes):
-            return self._empty("unknown" if is_fallback else "infeasible")
+            return self._empty_plan("unknown" if is_fallback else "infeasible")
         whole = as_whole_buffers(self.problem)
         plan = OneSearch(whole, self.options, self.control).finish().answer(deterministic=False)
         update: dict[str, Any] = {"problem_hash": None, "findings": ()}
         table = plan.placements
         if len(table) == 0:
-            return plan.model_copy(update=update) if not is_fallback else self._empty("unknown")
+            return plan.model_copy(update=update) if not is_fallback else self._empty_plan("unknown")
         spans = [self.problem.buffers.intervals(self.problem.index[name])[0] for name in table.ids]
         times = (column([start for start, _ in spans]), column([end for _, end in spans]))
         update["placements"] = PlacementTable(table.ids, table.pool_names, table.pool, table.offset, *times)
@@ -214,7 +214,7 @@ class _Search:
             update |= _verdict(plan.cost or 0.0, least, "time_limit")
         return plan.model_copy(update=update)
 
-    def _empty(self, status: Status) -> Plan:
+    def _empty_plan(self, status: Status) -> Plan:
         message = "nothing fits, wherever buffers move" if status == "infeasible" else "no plan was found in time"
         reason: StopReason = "proved" if status == "infeasible" else "time_limit"
         return Plan(
@@ -263,7 +263,7 @@ class _Search:
         return plan.model_copy(update=update)
 
 
-class _Failed(NamedTuple):
+class _FailedPool(NamedTuple):
     """A pool whose pieces cannot be packed, or could not be in time."""
 
     pool: int
@@ -276,7 +276,7 @@ def _verdict(cost: float, least: float, stopped: StopReason) -> dict[str, Any]:
     return {"status": "feasible", "stop_reason": stopped, "gap": cost / least - 1 if least else None}
 
 
-def _lowered(limits: Sequence[Capacity], margin: float) -> list[Capacity]:
+def _lowered_limits(limits: Sequence[Capacity], margin: float) -> list[Capacity]:
     return [limit if limit.most is None else limit._replace(most=int(limit.most * (1 - margin))) for limit in limits]
 
 

@@ -92,16 +92,16 @@ def pairs(problem: Row, rule: str) -> set[frozenset[str]]:
     return {frozenset(pair) for names in lists for pair in combinations(names, 2)}
 
 
-class Simulated(NamedTuple):
+class Simulation(NamedTuple):
     """The rules that a plan breaks, each as a sentence, and the cost of its accesses and copies."""
 
     faults: list[str]
     cost: float
 
 
-def simulate(problem: Row, answer: Row) -> Simulated:
+def simulate(problem: Row, answer: Row) -> Simulation:
     """Return what happens if the copies and accesses of a plan are carried out."""
-    faults = [*_misplaced(problem, answer["placements"])]
+    faults = [*_misplaced_pieces(problem, answer["placements"])]
     copies, rules = answer.get("copies", []), rules_of(problem)
     cost, roots = 0.0, families(problem)
     sizes = {family.row["id"]: family.row["size"] for family in roots}
@@ -114,17 +114,17 @@ def simulate(problem: Row, answer: Row) -> Simulated:
         run = _Run(problem, family, answer["placements"], [copy for copy in copies if copy["id"] == family.row["id"]])
         faults += run.faults
         cost += run.cost
-    return Simulated(faults, cost)
+    return Simulation(faults, cost)
 
 
-def _misplaced(problem: Row, pieces: list[Row]) -> Iterator[str]:
+def _misplaced_pieces(problem: Row, pieces: list[Row]) -> Iterator[str]:
     rows, pools = {row["id"]: row for row in problem["buffers"]}, {pool["name"]: pool for pool in problem["pools"]}
     for piece in pieces:
         if not is_legal(pools[piece["pool"]], rows[piece["id"]], piece["offset"]):
             yield f"illegal {piece}"
     for name, (one, other) in ((p, pair) for p in pools for pair in combinations(pieces, 2)):
         if one["pool"] == other["pool"] == name:
-            yield from _meeting(problem, pools[name], rows, one, other)
+            yield from _meeting_pieces(problem, pools[name], rows, one, other)
     for family in families(problem):
         where = {row["id"]: {*_places(row, pieces)} for row in family.members}
         for row in family.members[1:]:
@@ -150,7 +150,7 @@ def _spans(row: Row, pieces: list[Row], within: Row | None = None) -> Iterator[t
             yield piece["pool"], max(piece["start"], part["start"]), min(piece["end"], part["end"])
 
 
-def _meeting(problem: Row, pool: Row, rows: dict[str, Row], one: Row, other: Row) -> Iterator[str]:
+def _meeting_pieces(problem: Row, pool: Row, rows: dict[str, Row], one: Row, other: Row) -> Iterator[str]:
     first, second = rows[one["id"]], rows[other["id"]]
     pair = frozenset((one["id"], other["id"]))
     taken = [set(range(piece["offset"], piece["offset"] + rows[piece["id"]]["size"])) for piece in (one, other)]
@@ -205,17 +205,17 @@ class _Run:
         early = [(p, q) for p, q in copies if p in self.right]
         if time in family.writes:
             # What is written is no source of early copies, but may be the end of one.
-            there = self._used(self.right | ({q for _, q in early} if not self.lead else set()))
+            there = self._used_pool(self.right | ({q for _, q in early} if not self.lead else set()))
             early = [(p, q) for p, q in early if p != there]
         self._copy(time, early, {*here})
         self._check(bool(self.right), f"no right piece at {time}")
         for counts in (family.reads, family.writes):
             if time in counts:
-                pool = self._used(self.right)
+                pool = self._used_pool(self.right)
                 self._check(pool is not None, f"no access at {time}")
                 self.cost += 0 if pool is None else counts[time] * self.pools[pool].get("cost", 0)
         if time in family.writes:
-            written = self._used(self.right)
+            written = self._used_pool(self.right)
             self.right, self.due = set() if written is None else {written}, {}
         late = [each for each in copies if each not in early]
         self._copy(time, late, {*here})
@@ -230,6 +230,6 @@ class _Run:
             else:
                 self.right.add(to)
 
-    def _used(self, right: set[str]) -> str | None:
+    def _used_pool(self, right: set[str]) -> str | None:
         usable = [name for name in self.pools if name in right and self.pools[name].get("direct", True)]
         return min(usable, key=lambda name: self.pools[name].get("cost", 0), default=None)

@@ -41,26 +41,26 @@ class _Partial(NamedTuple):
 
 
 def ways(problem: Row, family: Family) -> list[Way]:
-    """Return all ways of a buffer but the ones that cost no less than another and take its room and copies too."""
+    """Return all ways of a buffer, without ways that cost no less than another and take its room and copies too."""
     mover = _Mover(problem, family)
     first = [family.row["given"]] if "given" in family.row else mover.pools
     partial = [_Partial(Way(0.0, (), ()), {q: (family.start, family.start)}) for q in first if q in mover.pools]
     times, counts_copies = range(family.start, family.end), rules_of(problem).bytes_per_step is not None
     for time in times:
         found = chain.from_iterable(mover.after(each, time) for each in partial)
-        partial = _best(found, times, counts_copies)
+        partial = _best_ways(found, times, counts_copies)
     kept = family.row.get("kept_in")
     done = [each for each in partial if kept is None or (kept in each.held and each.held[kept][1] <= family.end)]
-    closed = (_Partial(_closed(each, [*each.held], family.end), {}) for each in done)
-    return sorted(each.way for each in _best(closed, times, counts_copies))
+    closed = (_Partial(_closed_ways(each, [*each.held], family.end), {}) for each in done)
+    return sorted(each.way for each in _best_ways(closed, times, counts_copies))
 
 
-def _closed(partial: _Partial, pools: list[str], time: int) -> Way:
+def _closed_ways(partial: _Partial, pools: list[str], time: int) -> Way:
     pieces = [(q, partial.held[q][0], time) for q in pools]
     return partial.way._replace(pieces=(*partial.way.pieces, *pieces))
 
 
-def _best(found: Iterator[_Partial], times: range, counts_copies: bool) -> list[_Partial]:
+def _best_ways(found: Iterator[_Partial], times: range, counts_copies: bool) -> list[_Partial]:
     """Return the ways that no other way replaces, among ways that hold right pieces in the same pools."""
     groups: dict[tuple[tuple[str, int], ...], list[tuple[int, int, _Partial]]] = {}
     for each in sorted(found, key=lambda each: each.way.cost):
@@ -103,9 +103,9 @@ class _Mover:
             right = {q: dues for q, dues in now.items() if dues[1] <= time}
             if not right:
                 continue
-            way = _closed(partial, [*dropped], time)
+            way = _closed_ways(partial, [*dropped], time)
             for early in self._copies([*right], [q for q in self.pools if q not in now], self.lead and is_written):
-                yield from self._accessed(way, now, early, time)
+                yield from self._accessed_states(way, now, early, time)
 
     def _copies(self, sources: list[str], ends: list[str], none: object) -> Iterator[list[tuple[str, str]]]:
         if none or self.is_fixed:
@@ -114,7 +114,7 @@ class _Mover:
         for chosen in product((None, *sources), repeat=len(ends)):
             yield [(p, q) for p, q in zip(chosen, ends, strict=True) if p is not None and p != q]
 
-    def _accessed(
+    def _accessed_states(
         self, way: Way, now: dict[str, tuple[int, int]], early: list[tuple[str, str]], time: int
     ) -> Iterator[_Partial]:
         family = self.family
@@ -128,19 +128,19 @@ class _Mover:
         else:
             way = way._replace(cost=way.cost + count * self.price[used])
         if time not in family.writes or used is None:
-            yield _Partial(self._copied(way, early, time), held)
+            yield _Partial(self._copied_states(way, early, time), held)
             return
         if any(p == used for p, _ in early):
             return
-        way = self._copied(way, early, time)
+        way = self._copied_states(way, early, time)
         for late in self._copies([used], [q for q in self.pools if q != used], None):
             ends = {q for _, q in late}
             stale = [q for q in held if q != used and q not in ends]
             after = {q: (held[q][0] if q in held else time, time + self.lead) for q in ends}
-            closed = _closed(_Partial(way, held), stale, time + 1)
-            yield _Partial(self._copied(closed, late, time), after | {used: (held[used][0], time)})
+            closed = _closed_ways(_Partial(way, held), stale, time + 1)
+            yield _Partial(self._copied_states(closed, late, time), after | {used: (held[used][0], time)})
 
-    def _copied(self, way: Way, copies: list[tuple[str, str]], time: int) -> Way:
+    def _copied_states(self, way: Way, copies: list[tuple[str, str]], time: int) -> Way:
         cost = sum(self.family.row["size"] * (self.price[p] + self.price[q]) for p, q in copies)
         return way._replace(cost=way.cost + cost, copies=(*way.copies, *((time, p, q) for p, q in copies)))
 
@@ -161,7 +161,7 @@ class BruteForce:
         self._search([], 0.0, {}, {})
 
     @cached_property
-    def apart(self) -> tuple[set[frozenset[str]], set[frozenset[str]]]:
+    def disjoint_pairs(self) -> tuple[set[frozenset[str]], set[frozenset[str]]]:
         return pairs(self.problem, "conflicts"), pairs(self.problem, "bank")
 
     def _search(self, chosen: list[Way], cost: float, load: dict[tuple[str, int], int], begun: dict[int, int]) -> None:
@@ -240,9 +240,9 @@ class BruteForce:
         for (a, low, start, end), (b, high, since, until) in product(self._parts(*one), self._parts(*other)):
             pair = frozenset((a["id"], b["id"]))
             is_met = low < high + b["size"] and high < low + a["size"] and a["size"] and b["size"]
-            if is_met and ((start < until and since < end) or pair in self.apart[0]):
+            if is_met and ((start < until and since < end) or pair in self.disjoint_pairs[0]):
                 return False
-            if pair in self.apart[1] and banks(pool, a, low) & banks(pool, b, high):
+            if pair in self.disjoint_pairs[1] and banks(pool, a, low) & banks(pool, b, high):
                 return False
         return True
 

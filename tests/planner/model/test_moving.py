@@ -9,7 +9,7 @@ import pytest
 
 from memplan.planner.errors import ProblemError
 from memplan.planner.formats.memplan_json import write_plan
-from memplan.planner.model.moving import Used, moving_buffers
+from memplan.planner.model.moving import Use, moving_buffers
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 
@@ -42,20 +42,20 @@ def test_problems_and_plans_of_buffers_that_move_survive_json() -> None:
 @pytest.mark.parametrize(
     ("fields", "uses"),
     [
-        ({}, (Used(0, None, 4), Used(2, 4, None))),
-        ({"given": "x"}, (Used(0, 4, None), Used(2, 4, None))),
-        ({"traffic": 5}, (Used(0, None, 3), Used(2, 2, None))),
-        ({"end": 1}, (Used(0, 4, 4),)),
-        ({"accesses": [{"time": 1, "kind": "read", "bytes": 9}, {"time": 1, "kind": "write"}]}, (Used(1, 9, 4),)),
+        ({}, (Use(0, None, 4), Use(2, 4, None))),
+        ({"given": "x"}, (Use(0, 4, None), Use(2, 4, None))),
+        ({"traffic": 5}, (Use(0, None, 3), Use(2, 2, None))),
+        ({"end": 1}, (Use(0, 4, 4),)),
+        ({"accesses": [{"time": 1, "kind": "read", "bytes": 9}, {"time": 1, "kind": "write"}]}, (Use(1, 9, 4),)),
     ],
 )
-def test_accesses_have_default_times_kinds_and_bytes(fields: Row, uses: tuple[Used, ...]) -> None:
+def test_accesses_have_default_times_kinds_and_bytes(fields: Row, uses: tuple[Use, ...]) -> None:
     assert moving_buffers(problem(fields))[0].uses == uses
 
 
 def test_a_buffer_is_used_whenever_its_alias_is_read() -> None:
     (row,) = moving_buffers(problem({"accesses": [0]}, {"alias_of": "a", "start": 1, "end": 5, "accesses": [4]}))
-    assert (row.start, row.end, row.uses) == (0, 5, (Used(0, None, 4), Used(4, 4, None)))
+    assert (row.start, row.end, row.uses) == (0, 5, (Use(0, None, 4), Use(4, 4, None)))
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ POOLS = ("sram=64", "psram=unlimited,cost=4")
 MODEL = Path("tests/models/recorded/kws_dscnn_int8.tflite")
 
 
-def asked(value: Any, **options: Any) -> Problem:
+def asked_problem(value: Any, **options: Any) -> Problem:
     """Return the problem in a JSON value, read with moves."""
     return Reader(ReadOptions(**{"capacity": POOLS, "moves": True} | options)).problem(to_json(value), "p.json")
 
@@ -56,7 +56,9 @@ def test_branches_and_loops_are_refused(part: Any) -> None:
 
 def test_a_program_is_asked_with_its_accesses_and_given_buffers() -> None:
     row = function(op("x -> a"), op("a -> y"), takes="x", gives="y", x=4, a=4, y=2)
-    problem = asked({"functions": {"main": row}}, capacity=("sram=64", "host,direct=false,cost=2", "dram=64,cost=1"))
+    problem = asked_problem(
+        {"functions": {"main": row}}, capacity=("sram=64", "host,direct=false,cost=2", "dram=64,cost=1")
+    )
     assert (problem.moves, problem.objective) == (memplan.Problem(buffers=(), moves={"lead": 0}).moves, "cost")
     x, a, _ = (problem.buffers.fields(i) for i in range(3))
     assert (x["given"], "kept_in" in x, "given" in a) == ("host", False, False)
@@ -74,7 +76,7 @@ def test_a_graph_is_asked_in_its_order_and_outputs_in_place_are_writes() -> None
         {"in": [2], "out": [3], "work": 2},
     ]
     graph = {"size": [4, 4, 4, 4], "kept": [3], "ops": ops}
-    problem = asked(graph, in_place=True)
+    problem = asked_problem(graph, in_place=True)
     assert problem.buffers.aliases == {2: ("tensor_1", 0)}
     fields = [problem.buffers.fields(i) for i in range(len(problem.buffers))]
     times = {row["id"]: [(use.time, use.kind) for use in row["accesses"]] for row in fields}
@@ -109,9 +111,9 @@ def test_weights_are_streamed_from_a_flash_that_operations_cannot_use() -> None:
 )
 def test_wrong_rules_for_copies_are_refused(text: str, rule: str) -> None:
     with pytest.raises(OptionError, match=f"moves: {rule}"):
-        asked({"functions": {"main": function(op("-> a"), a=1)}}, moves=text)
+        asked_problem({"functions": {"main": function(op("-> a"), a=1)}}, moves=text)
 
 
 def test_copies_of_buffers_and_moves_exclude_each_other() -> None:
     with pytest.raises(OptionError, match="moves: must be left out with copies"):
-        asked({"functions": {"main": function(op("x ->"), takes="x", x=1)}}, copies=("x=2",))
+        asked_problem({"functions": {"main": function(op("x ->"), takes="x", x=1)}}, copies=("x=2",))
