@@ -113,7 +113,7 @@ def _accesses(problem: Problem, i: int, is_root: bool) -> list[tuple[int, bool, 
     return [(start, not is_given, moved - moved // 2), (end - 1, False, moved // 2)]
 
 
-def as_whole_buffers(problem: Problem) -> Problem:
+def whole_buffer_problem(problem: Problem) -> Problem:
     """Return the problem in which no buffer moves, and each lies in one pool that its operations can use.
 
     A buffer without `accesses` and `traffic` is used twice here too.

@@ -319,9 +319,9 @@ class Buffer(Value):
             breaks.append((("no_cross",), "must not be given together with alias_of; use relative instead of alias_of"))
         if self.accesses and self.traffic is not None:
             breaks.append((("traffic",), add_way("must not be given together with accesses", ONE_OF_THEM)))
-        return breaks + self._broken_rules_of_accesses()
+        return breaks + self._access_breaks()
 
-    def _broken_rules_of_accesses(self) -> list[Break]:
+    def _access_breaks(self) -> list[Break]:
         """Return the rules that the times of the accesses break."""
         breaks: list[Break] = []
         before: tuple[int, bool] | None = None

@@ -28,7 +28,7 @@ Check = Callable[[Problem, Plan], Iterator[Violation]]
 def verify_moved(problem: Problem, plan: Plan, check_pieces: Check) -> list[Iterable[Violation]]:
     """Return the kinds of violations of a plan of buffers that move; `check_pieces` checks plans of whole buffers."""
     table = plan.placements
-    if broken := list(_broken_rows(problem, table)):
+    if broken := list(_row_violations(problem, table)):
         return [broken]
     pieces = pieces_of(problem, plan)
     ids = tuple(range(len(pieces)))
@@ -64,7 +64,7 @@ def _name_buffers(problem: Problem, pieces: Sequence[Piece], violations: Iterato
         yield replace(each, message=f"{said}{each.message}", first=first, second=second)
 
 
-def _broken_rows(problem: Problem, table: PlacementTable) -> Iterator[Violation]:
+def _row_violations(problem: Problem, table: PlacementTable) -> Iterator[Violation]:
     """Yield a violation for each placement that is not a piece of a buffer in one of the problem's pools."""
     if len(table) and table.start is None:
         yield Violation("unplaced-buffer", "placements: must have start and end, as buffers may move")
@@ -147,7 +147,7 @@ class _Replay:
     def run(self) -> Iterator[tuple[str, str]]:
         """Yield (rule, sentence) for each rule that the buffer breaks."""
         row = self.row
-        yield from self._broken_pieces()
+        yield from self._piece_faults()
         uses = {use.time: use for use in row.uses}
         times = {row.start, *uses, *(p.start for p in self.pieces), *(p.end for p in self.pieces)}
         times |= {time for time, _, _ in self.copies} | {time + self.lead for time, _, _ in self.copies}
@@ -157,7 +157,7 @@ class _Replay:
         if row.kept_in is not None and row.kept_in not in self.right:
             yield "wrong-copy", f"must lie in {self._name(row.kept_in)} at its end"
 
-    def _broken_pieces(self) -> Iterator[tuple[str, str]]:
+    def _piece_faults(self) -> Iterator[tuple[str, str]]:
         row = self.row
         for piece in self.pieces:
             if piece.start < row.start or piece.end > row.end:

@@ -1,4 +1,4 @@
-"""The baseline for buffers that move: the fast pool keeps buffers that are used again soonest, as XLA and Belady's rule do."""
+"""The baseline for buffers that move: the fast pool keeps those used again soonest, as XLA and Belady's rule do."""
 
 from __future__ import annotations
 

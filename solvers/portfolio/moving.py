@@ -17,7 +17,7 @@ from memplan.planner.model.buffer_table import column
 from memplan.planner.model.moving import (
     MovingBuffer,
     Piece,
-    as_whole_buffers,
+    whole_buffer_problem,
     is_whole_home,
     moves_of,
     moving_buffers,
@@ -87,7 +87,7 @@ class _Search:
         if not self.rows or moves_of(self.problem).lead > longest or len(self.problem.pools) == 1:
             return self._whole_plan()
         baseline = self._packed_baseline()
-        self.bound = sum(self._least_cost(row) for row in self.rows)
+        self.bound = sum(self._access_cost_bound(row) for row in self.rows)
         has_program = is_installed("highspy") and self._count_entries() <= _MOST_ENTRIES
         found = self._best_of_program(baseline) if has_program else None
         if self.bound == inf:
@@ -97,7 +97,7 @@ class _Search:
             return self._whole_plan(is_fallback=True)
         return self._plan(min(choices, key=lambda choice: choice.cost))
 
-    def _least_cost(self, row: MovingBuffer) -> float:
+    def _access_cost_bound(self, row: MovingBuffer) -> float:
         """Return a lower bound on the cost of a buffer: that of its accesses in its cheapest pool."""
         pools = [self.problem.pools[q] for q in row.pools]
         price = min((pool.cost for pool in pools if pool.direct), default=0.0)
@@ -199,7 +199,7 @@ class _Search:
         homes = [[q for q in row.pools if is_whole_home(self.problem, row, q)] for row in self.rows]
         if not all(homes):
             return self._empty_plan("unknown" if is_fallback else "infeasible")
-        whole = as_whole_buffers(self.problem)
+        whole = whole_buffer_problem(self.problem)
         plan = OneSearch(whole, self.options, self.control).finish().answer(deterministic=False)
         update: dict[str, Any] = {"problem_hash": None, "findings": ()}
         table = plan.placements

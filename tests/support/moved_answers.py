@@ -50,7 +50,7 @@ def families(problem: Row) -> list[Family]:
 def _accesses(row: Row) -> Iterator[tuple[int, bool, int]]:
     is_written = "given" not in row and "alias_of" not in row
     for k, each in enumerate(row.get("accesses") or (row["start"], row["end"] - 1)):
-        access: Row = each if isinstance(each, dict) else {"time": each}
+        access: dict[str, Any] = each if isinstance(each, dict) else {"time": each}
         kind = access.get("kind") or ("write" if k == 0 and is_written else "read")
         yield access["time"], kind == "write", access.get("bytes", row["size"])
 
