@@ -17,12 +17,12 @@ from memplan.planner.model.buffer_table import column
 from memplan.planner.model.moving import (
     MovingBuffer,
     Piece,
-    whole_buffer_problem,
     is_whole_home,
     moves_of,
     moving_buffers,
     pieces_of_aliases,
     problem_of_pieces,
+    whole_buffer_problem,
 )
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import BufferCopy, Explanation, Plan, PoolUse, Proof, Status, StopReason

@@ -52,7 +52,7 @@ def _accesses(row: Row) -> Iterator[tuple[int, bool, int]]:
     for k, each in enumerate(row.get("accesses") or (row["start"], row["end"] - 1)):
         access: dict[str, Any] = each if isinstance(each, dict) else {"time": each}
         kind = access.get("kind") or ("write" if k == 0 and is_written else "read")
-        yield access["time"], kind == "write", access.get("bytes", row["size"])
+        yield access["time"], bool(kind == "write"), access["bytes"] if "bytes" in access else row["size"]
 
 
 def allowed_pools(problem: Row, family: Family) -> list[str]:
