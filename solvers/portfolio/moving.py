@@ -155,7 +155,7 @@ class _Search:
             return np.zeros(0), 0.0
         least = float(bound[0]) * program.cost_scale
         if len(values) == 0:
-            return values, inf if least == inf else 0.0
+            return values, inf if least == inf else max(0.0, least * (1 - _ROUNDING))
         return values, _rounded_bound([*program.cost, program.base], least, program.cost_of(values))
 
     def _pack(self, pieces: list[Piece], share: float) -> tuple[dict[Piece, int], _FailedPool | None]:
