@@ -27,8 +27,9 @@ from tests.support.server import RunningServer
 _DRAWN, _PARTS, _SEED, _EVERY = 2_000, 40, 0, 3
 _PARTS_OF_GATE = range(0, _PARTS, 4)
 """The parts of the drawn problems that the gate checks; `lab.deep` checks all of them, and more draws."""
-_OF_ALL = {"id", "size", "name", "buffers", "pools", "objective", "format"}
-"""Fields that do not state a constraint on placements."""
+_OF_ALL = {"id", "size", "name", "buffers", "pools", "objective", "format", "read_with"}
+_OF_ALL |= {"moves", "accesses", "given", "kept_in", "direct"}
+"""Fields that do not state a constraint on placements of whole buffers; `lab.moves_agreement` draws those of moves."""
 
 pytestmark = pytest.mark.filterwarnings("ignore:buffer .* has no lifetime")
 

@@ -32,6 +32,10 @@ MANY_IMPORTS = {
     "api/workers/child.py",
     # One question has several parts, each with a separate search.
     "questions/check/check.py",
+    "questions/plan/plan.py",
+    "questions/question/__init__.py",
+    "questions/reading/__init__.py",
+    "solvers/portfolio/moving.py",
     "questions/explain/explain.py",
     "questions/sweep/combinations.py",
     "questions/verify/verify.py",

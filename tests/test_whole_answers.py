@@ -43,7 +43,7 @@ def test_a_new_question_refuses_to_answer_with_an_invalid_plan() -> None:
 
 def test_python_functions_refuse_to_return_an_invalid_plan() -> None:
     with pytest.raises(InvalidPlanError, match="peak: must be 8"):
-        check_arguments(false_peak_answer, LIFTED.require_valid)(TWO)
+        check_arguments(false_peak_answer, LIFTED)(TWO)
 
 
 def test_calls_and_jobs_refuse_to_answer_with_an_invalid_plan() -> None:

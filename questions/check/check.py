@@ -135,7 +135,9 @@ def check(
     elif options.budgets or plan is None:
         raise OptionError(f"problem: must be given if there {'are budgets' if options.budgets else 'is no plan'}")
     if baseline is None and baseline_problem is not None:
-        raise OptionError.from_rule("baseline-problem", "applies only with ", Option("baseline"), way="give both")
+        raise OptionError.from_rule(
+            "baseline-problem", "applies only with ", Option("baseline"), way="give both, or leave it out"
+        )
     then = None if baseline is None else _checked_baseline(baseline_of(baseline, baseline_problem), problem, options)
     if problem is not None and plan is not None and (violations := verify(problem, plan)):
         raise PlanError(f"plan: must be valid, got {violations[0].rule}: {violations[0].message}")

@@ -160,6 +160,9 @@ FIELDS: dict[str, tuple[Any, ...]] = {
     "Buffer.end_at_most": (4, 9, 17),
     "Buffer.start_at_least": (4, 9, 17),
     "Buffer.forbid_pools": (("fast",), ("slow",)),
+    "Buffer.accesses": ((2,), (2, 3), (3, {"time": 3, "kind": "write"})),
+    "Buffer.given": ("slow", "fast"),
+    "Buffer.kept_in": ("slow", "spare"),
     "Pool.name": ("other",),
     "Pool.size": (None, 4, 5, 7, 2**63 - 1),
     "Pool.alignment": (2, 8),
@@ -168,6 +171,7 @@ FIELDS: dict[str, tuple[Any, ...]] = {
     "Pool.reserved": (((0, 1),), ((4, 2), (9, 1))),
     "Pool.bank_size": (2, 16),
     "Pool.device": ("gpu", "gpu:1"),
+    "Pool.direct": (False,),
     "BankUse.buffers": ((0, 1), (1, 2)),
     "BankUse.weight": (None, 5.0),
     "ReuseCost.pairs": (((0, 1),), ((0, 2), (1, 2))),
@@ -185,6 +189,7 @@ FIELDS: dict[str, tuple[Any, ...]] = {
     "Problem.pools": (BASE["pools"][:1], BASE["pools"][::-1]),
     "Problem.objective": ("cost", "fit", ("peak", "cost")),
     "Problem.interval": ("closed", "half-open"),
+    "Problem.moves": (True, {"lead": 1}, {"bytes_per_step": 4}),
     "Problem.read_with": ({"dims": {"batch": 1}},),
 }
 """Changed values of each field; buffer values are tried on every buffer but the first, pool values on each pool."""
@@ -213,6 +218,7 @@ BASES: tuple[Data, ...] = (
     BASE | REUSE,
     BASE,
     BASE | {"objective": "cost"},
+    BASE | {"moves": True},
     BASE | BANKS,
     BASE | BANKS | {"objective": "cost"},
 )

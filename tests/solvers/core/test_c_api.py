@@ -119,7 +119,7 @@ def test_the_c_api_drops_wrong_plans_of_its_search_and_returns_others(
     is_checked: bool, sanitized_folder: Path, tmp_path: Path
 ) -> None:
     wrong = {
-        "windows.hpp": ("return at <= highest ? at : kAbsent;", "return std::min(lowest, highest);"),
+        "windows.hpp": ("return at <= highest ? at : kAbsent;", "return std::min(at, highest);"),
         "memplan.cpp": ("std::copy(whole.begin(), whole.end(), best_.offset.data);", "best_.offset.fill(0);"),
     }
     if not is_checked:

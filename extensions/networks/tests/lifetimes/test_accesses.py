@@ -34,7 +34,7 @@ def test_each_operation_reads_its_inputs_and_then_writes_its_outputs() -> None:
     uses = uses_of(program(row))
     r, w = False, True
     assert {name.removeprefix("main/"): tuple(each) for name, each in uses.items()} == {
-        "x": ([(0, r, 4)], True, False),
+        "x": ([(0, r, 4)], False, False),
         "w": ([(0, r, 8)], True, False),
         "a": ([(0, w, 4), (1, r, 4), (1, w, 4), (2, r, 4), (3, r, 2)], False, False),
         "s": ([(1, w, 3), (2, r, 3)], True, True),
@@ -55,17 +55,20 @@ def test_branches_and_loops_are_refused(part: Any) -> None:
 
 
 def test_a_program_is_asked_with_its_accesses_and_given_buffers() -> None:
-    row = function(op("x -> a"), op("a -> y"), takes="x", gives="y", x=4, a=4, y=2)
+    row = function(op("x w -> a"), op("a -> y"), takes="x", gives="y", constants="w", x=4, a=4, y=2, w=1)
     problem = asked_problem(
-        {"functions": {"main": row}}, capacity=("sram=64", "host,direct=false,cost=2", "dram=64,cost=1")
+        {"functions": {"main": row}},
+        capacity=("sram=64", "host,direct=false,cost=2", "dram=64,cost=1"),
+        weights="choose",
     )
     assert (problem.moves, problem.objective) == (memplan.Problem(buffers=(), moves={"lead": 0}).moves, "cost")
-    x, a, _ = (problem.buffers.fields(i) for i in range(3))
-    assert (x["given"], "kept_in" in x, "given" in a) == ("host", False, False)
+    x, a, _, w = (problem.buffers.fields(i) for i in range(4))
+    assert ("given" in x, "given" in a, w["given"], "kept_in" in w) == (False, False, "host", False)
     assert [(row.uses, row.given) for row in moving_buffers(problem)] == [
-        (((0, 4, None),), 1),
+        (((0, 4, None),), None),
         (((0, None, 4), (1, 4, None)), None),
         (((1, None, 2),), None),
+        (((0, 1, None),), 1),
     ]
 
 
@@ -87,7 +90,7 @@ def test_a_graph_is_asked_in_its_order_and_outputs_in_place_are_writes() -> None
         "tensor_3": [(2, "write")],
         "work_2": [(2, "write")],
     }
-    assert problem.buffers.rules["given"] == {0: "psram"}
+    assert problem.buffers.rules["given"] == {}
 
 
 def test_weights_are_streamed_from_a_flash_that_operations_cannot_use() -> None:

@@ -7,10 +7,10 @@ const FREE = -(2n ** 63n);
 const TAKEN = {
   "": ["buffers", "conflicts", "format", "interval", "name", "objective", "pools", "read_with"],
   "buffers": ["id", "size", "start", "end", "lifetimes", "alignment", "offset", "pools", "hint", "traffic"],
-  "pools": ["name", "size", "alignment", "base_address", "reserved", "bank_size", "cost", "device"],
+  "pools": ["name", "size", "alignment", "base_address", "reserved", "bank_size", "cost", "device", "direct"],
 };
 /** Other fields of problems; they are accepted only if they are empty. */
-const OTHERS = ["alias_of", "alias_offset", "bank", "end_at_most", "start_at_least", "equal_use", "forbid_pools", "may_share", "no_cross",
+const OTHERS = ["accesses", "alias_of", "alias_offset", "bank", "end_at_most", "start_at_least", "equal_use", "forbid_pools", "given", "kept_in", "may_share", "moves", "no_cross",
   "offset_mod", "relative", "reuse", "same_offset", "together"];
 const COLUMNS = ["id", "lower", "upper", "start", "end", "size", "alignment", "offset", "gaps", "alias_of", "alias_offset", "rest", "placed", "pool"];
 
