@@ -135,9 +135,7 @@ def check(
     elif options.budgets or plan is None:
         raise OptionError(f"problem: must be given if there {'are budgets' if options.budgets else 'is no plan'}")
     if baseline is None and baseline_problem is not None:
-        raise OptionError.from_rule(
-            "baseline-problem", "applies only with ", Option("baseline"), way="give both, or leave it out"
-        )
+        raise _lone_baseline_problem()
     then = None if baseline is None else _checked_baseline(baseline_of(baseline, baseline_problem), problem, options)
     if problem is not None and plan is not None and (violations := verify(problem, plan)):
         raise PlanError(f"plan: must be valid, got {violations[0].rule}: {violations[0].message}")
@@ -174,6 +172,11 @@ def check(
         plan = _make_plan(problem, budgets, chosen, making)
     assert plan is not None
     return report_on(plan)
+
+
+def _lone_baseline_problem() -> OptionError:
+    way = "give both, or leave it out"
+    return OptionError.from_rule("baseline-problem", "applies only with ", Option("baseline"), way=way)
 
 
 def _refuse_for_moves(problem: Problem | None, baseline: Plan | Baseline | None, options: CheckOptions) -> None:
