@@ -10,8 +10,8 @@ const TAKEN = {
   "pools": ["name", "size", "alignment", "base_address", "reserved", "bank_size", "cost", "device", "direct"],
 };
 /** Other fields of problems; they are accepted only if they are empty. */
-const OTHERS = ["accesses", "alias_of", "alias_offset", "bank", "end_at_most", "start_at_least", "equal_use", "forbid_pools", "given", "kept_in", "may_share", "moves", "no_cross",
-  "offset_mod", "relative", "reuse", "same_offset", "together"];
+const OTHERS = ["accesses", "alias_of", "alias_offset", "bank", "end_at_most", "start_at_least", "equal_use", "forbid_pools", "given", "kept_in",
+  "may_share", "moves", "no_cross", "offset_mod", "relative", "reuse", "same_offset", "together"];
 const COLUMNS = ["id", "lower", "upper", "start", "end", "size", "alignment", "offset", "gaps", "alias_of", "alias_offset", "rest", "placed", "pool"];
 
 /** @typedef {{name: string, capacity: bigint, ids: any[], lives: [bigint, bigint][][], rows: BigInt64Array}} Rows */
