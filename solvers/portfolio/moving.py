@@ -26,7 +26,7 @@ from memplan.planner.model.moving import (
 )
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import BufferCopy, Explanation, Plan, PoolUse, Proof, Status, StopReason
-from memplan.planner.model.problem import Problem, replace_fields
+from memplan.planner.model.problem import Problem
 from memplan.planner.verify.moved import moved_bytes
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.memory_choice.program import ProgramTask
@@ -61,7 +61,8 @@ class _Choice(NamedTuple):
 def solve_moves(problem: Problem, options: SolveOptions, control: Control) -> Plan:
     """Return the plan of a problem whose buffers may move; raises OptionError for an option that cannot be honoured."""
     _refuse_options(options)
-    return _Search(problem, moving_buffers(problem), options, control).run()
+    rows = moving_buffers(problem)
+    return _Search(problem, rows, capacities(problem, rows), options, control).run()
 
 
 def _refuse_options(options: SolveOptions) -> None:
@@ -77,6 +78,7 @@ class _Search:
 
     problem: Problem
     rows: Sequence[MovingBuffer]
+    limits: Sequence[Capacity]
     options: SolveOptions
     control: Control
     bound: float = 0.0
@@ -107,18 +109,17 @@ class _Search:
         """Return about how many entries the loads have: for each pool with a limit, the moments of each buffer."""
         moments = np.array(sorted({time for row in self.rows for time in (row.start, *(u.time for u in row.uses))}))
         spans = np.searchsorted(moments, [(row.start, row.end) for row in self.rows])
-        limited = sum(limit.most is not None for limit in capacities(self.problem, self.rows))
+        limited = sum(limit.most is not None for limit in self.limits)
         return limited * int((spans[:, 1] - spans[:, 0]).sum())
 
     def _best_of_program(self, baseline: _Choice | None) -> _Choice | None:
         """Return the cheapest pieces that can be packed."""
-        limits = capacities(self.problem, self.rows)
         forbidden: list[list[int]] = []
         margins = iter(_MARGINS)
         margin = next(margins)
         with ChildProcess("memplan.solvers.memory_choice.program", lambda: self.control.is_over) as child:
             while not self.control.is_over:
-                program = PiecesProgram(self.problem, self.rows, _lowered_limits(limits, margin))
+                program = PiecesProgram(self.problem, self.rows, _lowered_limits(self.limits, margin))
                 for terms in forbidden:
                     program.forbid(terms)
                 values, bound = self._solve(child, program, baseline)
@@ -177,15 +178,14 @@ class _Search:
         control = replace(self.control, deadline=due, note=None)
         options = SolveOptions.model_construct(time_limit_s=seconds, seed=self.options.seed)
         if self.problem.pools[q].size is None:
-            part = replace_fields(part, objective="peak")
+            part = part.model_copy(update={"objective": "peak"})
             control = Control(cancelled=self.control.cancelled)
             return OneSearch(part, options, control, is_quick=True).finish().answer(deterministic=False)
         return OneSearch(part, options, control).finish().answer(deterministic=False)
 
     def _packed_baseline(self) -> _Choice | None:
         for margin in _MARGINS:
-            limits = _lowered_limits(capacities(self.problem, self.rows), margin)
-            found = greedy_pieces(self.problem, self.rows, limits)
+            found = greedy_pieces(self.problem, self.rows, _lowered_limits(self.limits, margin))
             if found is None or self.control.is_over:
                 return None
             offsets, failed = self._pack(found.pieces, 0.1)
