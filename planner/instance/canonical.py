@@ -60,7 +60,7 @@ def problem_hash(problem: Problem, instance: Instance | None = None, order: I64 
     a problem with `moves` also depends on names, times and the order of buffers.
     """
     if problem.moves:
-        fields = problem.model_dump(mode="json", exclude_defaults=True, exclude={"name", "format"})
+        fields = problem.model_dump(mode="json", exclude_defaults=True, exclude={"name", "format", "read_with"})
         return f"sha256:{sha256(_VERSION + to_json(fields | {'moves': moves_of(problem).model_dump()})).hexdigest()}"
     compiled = compile_problem(problem) if instance is None else instance
     if compiled not in _HASHES:
