@@ -1,7 +1,7 @@
 """memplan's own extensions, and the rows that each extension adds to the tables of the base (commands, systems, ...).
 
 `memplan` registers `TABLES` when it is imported. A table's function imports its rows when the table is first read.
-A row of `clusters`, `searches` or `views` names a function as `module:function`, which is imported when it is called.
+A row of `clusters` or `hooks` names a function as `module:function`, which is imported when it is called.
 """
 
 from collections.abc import Callable, Mapping
@@ -94,41 +94,32 @@ def _clusters() -> Mapping[str, Any]:
     return dict.fromkeys(("dask", "ray"), "memplan.extensions.bench.several_files:run_away")
 
 
-def _searches() -> Mapping[str, Any]:
-    """Map each name of a search to its function, as `module:function`."""
+def _hooks() -> Mapping[str, Any]:
+    """Map the name of each hook that the base declares to its function, as `module:function`."""
     return {
         "recompute": "memplan.extensions.recompute.frontier:recompute",
-        "objects": "memplan.extensions.objects.search:search_kinds",
-        "heaps": "memplan.extensions.objects.heaps:plan_in_heaps",
-        "differing": "memplan.extensions.differing.plans:find_plans",
+        "search-kinds": "memplan.extensions.objects.search:search_kinds",
+        "plan-in-heaps": "memplan.extensions.objects.heaps:plan_in_heaps",
+        "find-plans": "memplan.extensions.differing.plans:find_plans",
         "price-lines": "memplan.extensions.prices.proofs:price_lines",
-        "narrow-prices": "memplan.extensions.prices.proofs:is_narrow",
+        "is-narrow": "memplan.extensions.prices.proofs:is_narrow",
         "read-operations": "memplan.extensions.networks.models.imported_program:read_operations",
-        "reorder": "memplan.extensions.networks.commands.reordering:reorder_file",
-        "check-reorder": "memplan.extensions.networks.commands.reordering:check",
+        "reorder-file": "memplan.extensions.networks.commands.reordering:reorder_file",
+        "check-reordering": "memplan.extensions.networks.commands.reordering:check",
         "problem-of-graph": "memplan.extensions.networks.inputs:problem_of_graph",
         "repairs-of-graph": "memplan.extensions.cascade.order_repairs:repairs_of_graph",
         "cascade-hint": "memplan.extensions.cascade.hint:cascade_hint",
-        "relay-storages": "memplan.extensions.tvm.files.relay_storages:plan_storages",
-        "graph-problem": "memplan.extensions.networks.inputs:read_graph_problem",
+        "plan-storages": "memplan.extensions.tvm.files.relay_storages:plan_storages",
+        "read-graph-problem": "memplan.extensions.networks.inputs:read_graph_problem",
         "in-place-hint": "memplan.extensions.networks.models.over_inputs:in_place_hint",
-    }
-
-
-def _views() -> Mapping[str, Any]:
-    """Map each name of a view to the function that draws it, as `module:function`."""
-    return {
-        "plan": "memplan.extensions.page.file_page:plan_page",
-        "cell": "memplan.extensions.page.file_page:cell",
-        "comparison": "memplan.extensions.page.comparison:comparison_page",
-        "cascade": "memplan.extensions.page.studies:cascade_page",
-        "explain": "memplan.extensions.page.studies:explain_page",
-        "order": "memplan.extensions.page.studies:order_page",
-        "recompute": "memplan.extensions.page.studies:recompute_page",
-        "schedule": "memplan.extensions.page.studies:schedule_page",
-        "shapes": "memplan.extensions.page.studies:shapes_page",
-        "chart": "memplan.extensions.page.studies:chart_page",
-        "service": "memplan.extensions.page.service:add_pages",
+        "plan-page": "memplan.extensions.page.file_page:plan_page",
+        "plan-cell": "memplan.extensions.page.file_page:cell",
+        "comparison-page": "memplan.extensions.page.comparison:comparison_page",
+        "service-pages": "memplan.extensions.page.service:add_pages",
+        **{
+            f"{name}-page": f"memplan.extensions.page.studies:{name}_page"
+            for name in ("cascade", "explain", "order", "recompute", "schedule", "shapes", "chart")
+        },
     }
 
 
@@ -169,8 +160,7 @@ TABLES: Mapping[str, Callable[[], Mapping[str, Any]]] = {
     "questions": _questions,
     "commands": _commands,
     "clusters": _clusters,
-    "searches": _searches,
-    "views": _views,
+    "hooks": _hooks,
     "systems": _systems,
     "inputs": _inputs,
     "own-solvers": _solvers,

@@ -149,9 +149,9 @@ __getattr__ = _import_attribute
 
 def _notebook_html(problem: Any, plan: Any) -> str | None:
     """Return the HTML with which a notebook shows a plan; None if the page extension is missing."""
-    from memplan.api.reports.views import view
+    from memplan.api.reports.views import plan_cell
 
-    return view("cell")(problem, plan).decode()
+    return plan_cell(problem, plan).decode()
 
 
 def __dir__() -> list[str]:

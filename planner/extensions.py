@@ -17,12 +17,35 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 from warnings import warn
 
 _PREFIX = "memplan."
 _own: dict[str, Callable[[], Mapping[str, Any]]] = {}
 """For each table, the function that returns the rows of memplan's own extensions."""
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Hook(Generic[P, R]):
+    """A function that an extension adds, such as a search or a page; its caller declares its name and its type.
+
+    The extension adds a row to the table `hooks`: the name, and `module:function`, which is imported when it is called.
+    """
+
+    def __init__(self, name: str) -> None:
+        """Declare the hook of this name."""
+        self.name = name
+
+    @property
+    def is_there(self) -> bool:
+        """True if an extension has added the function."""
+        return self.name in extensions("hooks")
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the function; raises KeyError if no extension has added it."""
+        found: Callable[P, R] = import_object(extensions("hooks")[self.name])
+        return found(*args, **kwargs)
 
 
 class OffsetKind(NamedTuple):

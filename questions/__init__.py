@@ -104,11 +104,6 @@ def question_rows() -> Mapping[str, Row]:
     return {**OWN_ROWS, **extensions("questions")}
 
 
-def load_search(name: str) -> Any:
-    """Return the search function with this name that an extension adds."""
-    return import_object(extensions("searches")[name])
-
-
 @cache
 def former_names() -> Mapping[str, str]:
     """Return, for each former name of a question, the command that replaces it."""

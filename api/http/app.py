@@ -20,7 +20,7 @@ from memplan.api.http.problem_details import add_error_answers
 from memplan.api.http.routes import batch, job_contents, jobs, plans, questions, server
 from memplan.api.http.stopping import handle_stop
 from memplan.api.readiness import warm_up
-from memplan.api.reports.views import view
+from memplan.api.reports.views import add_pages
 from memplan.api.settings import Settings, read_settings
 from memplan.planner import __version__
 
@@ -48,7 +48,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         for route in module.router.routes:
             if isinstance(route, APIRoute) and route.include_in_schema:
                 calls[route.path] |= route.methods or set()
-    view("service")(app)
+    add_pages(app)
     add_error_answers(app)
     own = [route for route in questions.router.routes if isinstance(route, APIRoute)]
     app.add_middleware(Questions, routes=own, admits=ScopeCheck("plan"))

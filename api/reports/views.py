@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from memplan.planner.extensions import extensions, import_object
+from memplan.planner.extensions import Hook
 from memplan.planner.foreign.program_names import NO_NAMES, ProgramNames
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,23 @@ class ChartAxis:
     unit: str = "bytes"
 
 
-def view(name: str) -> Callable[..., bytes]:
-    """Return the function that writes the HTML page of this name; it takes the values to display."""
-    found: Callable[..., bytes] = import_object(extensions("views")[name])
-    return found
+plan_page: Hook[..., bytes] = Hook("plan-page")
+"""Returns the page of a problem and its plan, by optional `title` and `names`."""
+plan_cell: Hook[[Problem, Plan], bytes] = Hook("plan-cell")
+"""Returns a plan's page as an element that a notebook shows."""
+comparison_page: Hook[[PlanOf, PlanOf, Any], bytes] = Hook("comparison-page")
+"""Returns the page that compares a plan before and after, with their difference."""
+chart_page: Hook[[str, ChartAxis, ChartAxis, list[ChartPoint]], bytes] = Hook("chart-page")
+"""Returns the page of a chart with a title, two axes and its points."""
+explain_page: Hook[[str, Problem, Any], bytes] = Hook("explain-page")
+"""Returns the page of an explanation, by a title, the problem and the answer."""
+answer_pages: Mapping[str, Hook[[str, Any], bytes]] = {
+    "cascade": Hook("cascade-page"),
+    "order": Hook("order-page"),
+    "recompute": Hook("recompute-page"),
+    "schedule": Hook("schedule-page"),
+    "shapes": Hook("shapes-page"),
+}
+"""Maps the name of an answer of a network to the function that returns its page, by a title and the answer."""
+add_pages: Hook[[FastAPI], None] = Hook("service-pages")
+"""Adds the routes of the pages to the service."""

@@ -55,9 +55,9 @@ def cascade(line: CommandLine) -> int:
 
 
 def _page_of_answer(call: Call, answer: Any) -> bytes:
-    from memplan.api.reports.views import view
+    from memplan.api.reports.views import answer_pages
 
-    return view("cascade")(call.title(answer.name), answer)
+    return answer_pages["cascade"](call.title(answer.name), answer)
 
 
 def _schedule_of_answer(call: Call, answer: Any, path: str) -> bytes | None:

@@ -12,13 +12,13 @@ from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.operations.graph_variants import allow_overwriting
 from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.networks.order.options import OrderOptions
+from memplan.extensions.networks.order.order import recompute
 from memplan.extensions.networks.order.placement import order_and_place
 from memplan.planner.errors import MemplanError, OptionError, excerpt
 from memplan.planner.instance.audit import verify
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, replace_fields
 from memplan.planner.model.rows import MAX_BYTES
-from memplan.questions import load_search
 from memplan.questions.explain.values import ExplainOptions, OrderChange, OrderRepair, OrderRepairs, Outcome
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
@@ -131,7 +131,7 @@ class _OrderPlanner:
         """Within `limit_s` seconds, find the cheapest recomputation that fits the pools and yield it as a repair."""
         self._refuse_rules()
         options = OrderOptions(recompute=True, within=self.capacity)
-        answer = load_search("recompute")(self.graph, options, self.control.limit_to(limit_s))
+        answer = recompute(self.graph, options, self.control.limit_to(limit_s))
         for point in answer.recomputed.points if answer.recomputed else ():
             if point.peak > self.capacity or not point.clones or point.placed is None:
                 continue

@@ -17,9 +17,9 @@ def schedule(line: CommandLine) -> int:
     write_answer(call, answer)
 
     def page_bytes(_path: str) -> bytes:
-        from memplan.api.reports.views import view
+        from memplan.api.reports.views import answer_pages
 
-        return view("schedule")(call.title(), answer)
+        return answer_pages["schedule"](call.title(), answer)
 
     write_beside(call, {PAGE: page_bytes})
     return end_call(call, answer)

@@ -29,12 +29,12 @@ def shapes(line: CommandLine) -> int:
 
 def _curves_page(call: Call, answer: Any, path: str) -> bytes | None:
     """Return the HTML page of an answer's curves; without curves, report this and return None."""
-    from memplan.api.reports.views import view
+    from memplan.api.reports.views import answer_pages
 
     if not answer.curves:
         call.said.append(f"{path}: not written, as no symbol has several values")
         return None
-    return view("shapes")(call.title(), answer)
+    return answer_pages["shapes"](call.title(), answer)
 
 
 def _prepare_source(call: Call) -> None:

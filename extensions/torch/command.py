@@ -243,6 +243,6 @@ def _draw_plan(path: str, step: str, answer: FitsAnswer | SnapshotAnswer | Graph
         from memplan.api.reports.picture import draw
 
         return draw(problem, plan)
-    from memplan.api.reports.views import view
+    from memplan.api.reports.views import plan_page
 
-    return view("plan")(problem, plan, title=step)
+    return plan_page(problem, plan, title=step)

@@ -1,13 +1,13 @@
 """JSON documents that imply a problem: operations in memplan's format, or several models that share pools.
 
-An extension reads the operations: it adds the row `read-operations` to the table `searches`.
+An extension reads the operations, by the hook `read-operations`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from memplan.planner.extensions import extensions, import_object
+from memplan.planner.extensions import Hook
 from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.model.problem import Problem
 
@@ -17,11 +17,8 @@ if TYPE_CHECKING:
 TOO_MANY = "must have at most {most} statements and buffers after all calls are expanded"
 """The rule for the size of a program after all calls are expanded."""
 
-
-def read_operations(value: object) -> ImportedProblem:
-    """Return the operations in a parsed JSON value, with their problem; raises OperationsError for a broken rule."""
-    program: ImportedProblem = import_object(extensions("searches")["read-operations"])(value)
-    return program
+read_operations: Hook[[object], ImportedProblem] = Hook("read-operations")
+"""Returns the operations in a parsed JSON value, with their problem; raises OperationsError for a broken rule."""
 
 
 def poses_a_problem(value: object) -> bool:

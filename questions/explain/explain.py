@@ -9,17 +9,16 @@ from pydantic import Field
 from pydantic_core import to_jsonable_python
 
 from memplan.planner.errors import InputError, OptionError, excerpt
-from memplan.planner.extensions import extensions
+from memplan.planner.extensions import Hook, extensions
 from memplan.planner.model.plan import Explanation, Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.places import lowest_places
-from memplan.questions import load_search
 from memplan.questions.explain.lines import lines_of_reason, lines_of_repairs, lines_of_worth
 from memplan.questions.explain.reasons.reasoning import reason_of
 from memplan.questions.explain.repairs.repair import repairs_of
-from memplan.questions.explain.values import KINDS_OF_MODELS, ExplainOptions, Repairs, WhatIf
+from memplan.questions.explain.values import KINDS_OF_MODELS, ExplainOptions, OrderRepairs, Repairs, WhatIf
 from memplan.questions.explain.what_if import change_worths
 from memplan.questions.inputs import EXAMPLE
 from memplan.questions.inputs.values import Input
@@ -27,6 +26,8 @@ from memplan.questions.question import AnswerOfFile, Control, PlanLink, Question
 from memplan.questions.verify.peaks import PoolPeak, pool_peaks
 from memplan.solvers.portfolio.solve import solve
 
+_repairs_of_graph: Hook[..., OrderRepairs] = Hook("repairs-of-graph")
+_problem_of_graph: Hook[[OperationGraph], Problem] = Hook("problem-of-graph")
 _INPUTS = extensions("inputs")
 if TYPE_CHECKING:
     OperationGraph = Any
@@ -136,7 +137,7 @@ def _requested_repairs(
     repairs = repairs_of(problem, plan, own, running.limit_to(limit_s))
     if repairs.status == "fits":
         return repairs
-    of_operations = load_search("repairs-of-graph")(
+    of_operations = _repairs_of_graph(
         graph, problem, options, running.limit_to(limit_s), never_as_given=plan.status == "infeasible"
     )
     return repairs.model_copy(update={"of_operations": of_operations})
@@ -156,8 +157,7 @@ def _problem_to_fit(problem: Problem | None, graph: OperationGraph | None, capac
     if not isinstance(capacity, int) or isinstance(capacity, bool) or not 0 < capacity <= MAX_BYTES:
         rule = f"must be a number of bytes from 1 to {MAX_BYTES}, got {excerpt(capacity)}"
         raise InputError(f"capacity: {rule}")
-    of_graph: Problem = load_search("problem-of-graph")(graph)
-    return of_graph.with_capacity(capacity)
+    return _problem_of_graph(graph).with_capacity(capacity)
 
 
 def explanation_lines(found: ExplainAnswer) -> Iterator[str]:

@@ -7,17 +7,18 @@ from hashlib import sha256
 from typing import Any, Literal
 
 from memplan.planner.errors import FormatError, OptionError, ProblemError, count_text
+from memplan.planner.extensions import Hook
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.objects import ObjectsProblem, SharedObject
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import gap_text, size_text
 from memplan.planner.verify.shared_objects import violations
-from memplan.questions import load_search
 from memplan.questions.inputs import problem_json, problem_subject, read_problem_field, require_object
 from memplan.questions.inputs.values import Input, InputValues, Subject
 from memplan.questions.question import AnswerOfFile, Control
 from memplan.questions.reading import Reader, ReadOptions
 
+_search_kinds: Hook[..., Any] = Hook("search-kinds")
 _SWEEP = 0.6
 """The share of the time for the exact sweep, which precedes the local search."""
 _LOOKS_PER_S = 500
@@ -60,7 +61,7 @@ def share_objects(wanted: ObjectsProblem, running: Control) -> ObjectsAnswer:
     kinds, sides = [wanted.group(i) for i in rows], [wanted.sides(i) for i in rows]
     with running.search_control(_LOOKS_PER_S) as whole, running.child(_SWEEP).search_control(_LOOKS_PER_S) as sweep:
         clocks = partial(_count_clock_check, whole), partial(_count_clock_check, sweep)
-        answer = load_search("objects")(lifetimes, sides, kinds, wanted.ratio, clocks)
+        answer = _search_kinds(lifetimes, sides, kinds, wanted.ratio, clocks)
     groups: dict[int, list[int]] = {}
     for i, k in enumerate(answer.where):
         groups.setdefault(k, []).append(i)

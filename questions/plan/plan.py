@@ -1,20 +1,20 @@
 """The question `plan`: a pool and an offset for every buffer, with a proof of optimality or a gap."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, cast, overload
+from typing import Annotated, Any, Literal, overload
 
 from pydantic import BeforeValidator, Field, field_validator
 
 from memplan.planner.errors import OptionError, excerpt
+from memplan.planner.extensions import Hook
 from memplan.planner.model.moving import refuse_moves
 from memplan.planner.model.objects import ObjectsProblem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import Size, gap_text, rule_error
-from memplan.questions import load_search
 from memplan.questions.inputs import PLAN, read_plan_field
 from memplan.questions.plan.answers import PLAN_EXITS, answer_lines, plan_status, refutation, write_answer
 from memplan.questions.plan.objects import PROBLEM_OR_OBJECTS, ObjectsAnswer, share_objects
@@ -24,6 +24,8 @@ from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S, SolveOptions
 from memplan.solvers.portfolio.solve import search_plan
 from memplan.solvers.search.control import ignore_report
 
+_plan_in_heaps: Hook[[Problem, int, Control], Plan] = Hook("plan-in-heaps")
+_find_plans: Hook[[Problem, int, int, Control, Callable[[float], Plan]], Plan] = Hook("find-plans")
 _HEAPS = "heaps:"
 _PLANS_AND_DISTANCE = r"([0-9]+)@([0-9]+)"
 
@@ -118,7 +120,7 @@ def plan(
         if is_given:
             refuse_moves(problem, f"for a plan with {name}")
     if options.heaps is not None:
-        return cast(Plan, load_search("heaps")(problem, options.heaps, running))
+        return _plan_in_heaps(problem, options.heaps, running)
     if keep is not None:
         return _plan_again(problem, keep, options, running)
 
@@ -132,7 +134,7 @@ def plan(
 
     if options.plans == 1:
         return first_plan(1.0)
-    return cast(Plan, load_search("differing")(problem, options.plans, options.distance, running, first_plan))
+    return _find_plans(problem, options.plans, options.distance, running, first_plan)
 
 
 def _plan_again(problem: Problem, old: Plan, options: PlanOptions, running: Control) -> Plan:

@@ -11,7 +11,7 @@ from warnings import warn
 from pydantic import Field, ValidationError
 
 from memplan.planner.errors import FormatError, InputError, OptionError, sentences_of_options
-from memplan.planner.extensions import extensions, import_object
+from memplan.planner.extensions import Hook
 from memplan.planner.foreign import reading as importers
 from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions
@@ -112,6 +112,7 @@ def validate_options(model: type[M], given: Mapping[str, Any]) -> M:
         raise OptionError(*sentences_of_options(error, model.model_fields)) from error  # type: ignore[attr-defined]
 
 
+_read_graph_problem: "Hook[[Reader, bytes, str | None], Problem | None]" = Hook("read-graph-problem")
 _AS_IN_FILE = ReadOptions.model_construct()
 """The default reading options, which leave a file's problem unchanged."""
 
@@ -150,8 +151,8 @@ class Reader:
         is_model = importers.detect(data, name) is not None
         if self.recorded and not is_model and (problem := self._problem_read_plainly(data, name)) is not None:
             return problem
-        if self.options.moves is not None and "graph-problem" in (searches := extensions("searches")):
-            of_graph: Problem | None = import_object(searches["graph-problem"])(self, data, name)
+        if self.options.moves is not None and _read_graph_problem.is_there:
+            of_graph = _read_graph_problem(self, data, name)
             if of_graph is not None:
                 return of_graph
         self.data, self.name = data, name

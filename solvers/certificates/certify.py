@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from memplan.extensions.checkers import check as checker
 from memplan.planner.errors import OptionError, excerpt
-from memplan.planner.extensions import extensions, import_object
+from memplan.planner.extensions import Hook
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import CONSTRAINTS, Instance
@@ -32,6 +32,8 @@ from memplan.solvers.certificates.text import FORMAT, ClaimText, rows_and_obstac
 from memplan.solvers.core.lemmas import EXHAUSTED, FAR, STOPPED, TOO_LARGE
 from memplan.solvers.search.control import Control
 
+_price_lines: Hook[[Instance, int, Control], list[str] | None] = Hook("price-lines")
+_is_narrow: Hook[[Instance], bool] = Hook("is-narrow")
 _CHECKER: Any = checker
 """The checker module, typed as Any: it has no annotations, because people without memplan read its code."""
 NEEDED = "the proof needs rules that certificates leave out"
@@ -213,18 +215,16 @@ def _price_certificate(problem: Problem, plan: Plan, control: Control) -> Certif
     The proof consists of cliques of conflicting buffers in each independent part of the problem. Without a proof, the
     certificate's kind is "none" and it has a reason.
     """
-    rows = extensions("searches")
-    if "price-lines" not in rows:
+    if not _price_lines.is_there:
         return Certificate("none", reason=f"{NEEDED}: no installed search proves prices")
-    price_lines, is_narrow = import_object(rows["price-lines"]), import_object(rows["narrow-prices"])
     instance = compile_problem(problem)
     if "bank-weights" in instance.features and plan.cost:
         return Certificate("none", reason=f"{NEEDED}: banks together with reuse")
-    lines = price_lines(instance, int(plan.cost or 0), control)
+    lines = _price_lines(instance, int(plan.cost or 0), control)
     if lines is None:
         return Certificate("none", reason="no cliques were found that bring the bound up to the cost")
     found = _checked_certificate(problem, instance, f"price {int(plan.cost or 0)}", [], lines)
-    if found.kind == "none" and is_narrow(instance):
+    if found.kind == "none" and _is_narrow(instance):
         return Certificate("none", reason="the price follows from pins or limits of offsets, not from cliques alone")
     return found
 

@@ -20,11 +20,10 @@ def plan_picture(call: Call, answer: Any) -> bytes:
 
 def plan_page(call: Call, answer: Plan) -> bytes:
     """Return the page of a plan as the bytes of an HTML file."""
-    from memplan.api.reports.views import view
+    from memplan.api.reports.views import plan_page as write_page
     from memplan.planner.foreign.names_in_files import names_in
     from memplan.planner.foreign.program_names import names_of_models
 
-    write_page = view("plan")
     reader, problem = call.reader, call.values["problem"]
     title = problem.name or reader.file_name or ""
     if (application := reader.application) is not None:

@@ -93,13 +93,13 @@ def _comparison_page(call: Call, answer: Any) -> bytes | None:
     """Return the page that compares the baseline's plan with the new one; None without both plans."""
     if answer.plan is None or answer.difference is None:
         return None
-    from memplan.api.reports.views import PlanOf, view
+    from memplan.api.reports.views import PlanOf, comparison_page
 
     then, problem = call.values["baseline"], call.values["problem"]
     its = call.values.get("baseline_problem", then.problem)
     before = PlanOf(its, then.plan, Path(str(call.files["baseline"])).name)
     after = PlanOf(problem, answer.plan, Path(str(call.files["plan"] or call.files["problem"])).name)
-    return view("comparison")(before, after, answer.difference)
+    return comparison_page(before, after, answer.difference)
 
 
 def _save_files(call: Call, answer: Any) -> None:

@@ -19,9 +19,9 @@ def explain(line: CommandLine) -> int:
     write_answer(call, answer)
 
     def page(_path: str) -> bytes:
-        from memplan.api.reports.views import view
+        from memplan.api.reports.views import explain_page
 
-        return view("explain")(call.title(), call.values["problem"], answer)
+        return explain_page(call.title(), call.values["problem"], answer)
 
     write_beside(call, {PAGE: page})
     return end_call(call, answer)

@@ -29,18 +29,22 @@ from memplan.api.cli.streams import (
 )
 from memplan.api.reports.plan_formats import PLAN_FORMATS, write_plan
 from memplan.planner.errors import OptionError
-from memplan.planner.extensions import extensions
+from memplan.planner.extensions import Hook
 from memplan.planner.foreign.arena import rules_of
 from memplan.planner.formats import FORMATS, memplan_json
 from memplan.planner.model.objects import ObjectsProblem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.questions import load_search
 from memplan.questions.plan.answers import further_plan_lines, heaps_line, place_lines, problem_in_heaps
 from memplan.questions.plan.plan import QUESTION
 from memplan.questions.plan.reason import is_own_planner
-from memplan.questions.reading import ReadOptions
+from memplan.questions.question import Control
+from memplan.questions.reading import Reader, ReadOptions
 
+_reorder_file: Hook[[Call, Control], Mapping[str, Any]] = Hook("reorder-file")
+_check_reordering: Hook[[Mapping[str, Any]], None] = Hook("check-reordering")
+_in_place_hint: Hook[[Problem, Reader], str | None] = Hook("in-place-hint")
+_cascade_hint: Hook[[Problem, Reader, float], str | None] = Hook("cascade-hint")
 _BEST = "best"
 _BESIDE = (PAGE, PICTURE, FOLDER, CERTIFICATE)
 _ORDER = (
@@ -90,7 +94,7 @@ def plan(line: CommandLine) -> int:
     with call_control(call, draws=True) as control:
         if _BEST in (call.flags["order"] or ()):
             with call.reading_guard():
-                call.values = call.run_in_time(lambda: load_search("reorder")(call, control))
+                call.values = call.run_in_time(lambda: _reorder_file(call, control))
         answer = answer_call(call, control)
     if not isinstance(answer, Plan):
         write_answer(call, answer)
@@ -101,14 +105,14 @@ def plan(line: CommandLine) -> int:
     write_beside(call, {**pictures, FOLDER: lambda path: _write_parts(call, answer, path)})
     if call.opens:
         call.writing(lambda: open_page(call, answer))
-    if answer.peak is not None and call.reader.imported is not None and "in-place-hint" in extensions("searches"):
-        hint = call.writing(lambda: load_search("in-place-hint")(call.values["problem"], call.reader))
+    if answer.peak is not None and call.reader.imported is not None and _in_place_hint.is_there:
+        hint = call.writing(lambda: _in_place_hint(call.values["problem"], call.reader))
         call.said += [] if hint is None else [hint]
     if answer.peak is not None and len(answer.pools) > 1 and call.reader.imported and rules_of(call.reader.data):
         call.said += _next_steps(call)
-    if answer.status == "infeasible" and not call.flags["quiet"] and "cascade-hint" in extensions("searches"):
+    if answer.status == "infeasible" and not call.flags["quiet"] and _cascade_hint.is_there:
         left_s = max(0.01, call.left_s())
-        hint = call.writing(lambda: load_search("cascade-hint")(call.values["problem"], call.reader, left_s))
+        hint = call.writing(lambda: _cascade_hint(call.values["problem"], call.reader, left_s))
         call.said += [] if hint is None else [hint]
     return end_call(call, answer)
 
@@ -125,7 +129,7 @@ def _read_inputs_of(call: Call) -> Mapping[str, Any]:
     if given["more"] or given["together"] or given["persistent"]:
         return read_several(reader, given)
     if is_reordered:
-        load_search("check-reorder")(given)
+        _check_reordering(given)
         reader.options = reader.options.model_copy(update={"order": ()})
         reader.name = given["problem"]
         reader.data = read_as(given["problem"], lambda data: data)

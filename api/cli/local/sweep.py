@@ -43,7 +43,7 @@ def _chart_page(call: Call, answer: Any) -> bytes:
 
     Its x-axis is the sum of the swept pool sizes; its y-axis is the cost if plans have costs, else the peak.
     """
-    from memplan.api.reports.views import ChartAxis, ChartPoint, view
+    from memplan.api.reports.views import ChartAxis, ChartPoint, chart_page
 
     problem: Problem = call.values["problem"]
     plans = answer.plans or ()
@@ -56,7 +56,7 @@ def _chart_page(call: Call, answer: Any) -> bytes:
         label = size_text(size) if point.sizes else f"{pool} {k}"
         rows.append(ChartPoint(size, y, label, plan.status, bound, point.problem_of(problem), plan))
     y_axis = ChartAxis("cost", "number") if is_priced else ChartAxis("peak of all pools")
-    return view("chart")(call.title(problem.name), ChartAxis(f"size of {pool}"), y_axis, rows)
+    return chart_page(call.title(problem.name), ChartAxis(f"size of {pool}"), y_axis, rows)
 
 
 def _sweep_csv(answer: Any) -> bytes:

@@ -83,12 +83,12 @@ def _has_plan(call: Call, answer: Any, path: str) -> bool:
 
 def _page_bytes(call: Call, answer: Any, path: str) -> bytes | None:
     """Return the HTML page that shows an answer; if an order has no plan, report this and return None."""
-    from memplan.api.reports.views import view
+    from memplan.api.reports.views import answer_pages
 
     title = call.title(answer.name)
     if answer.recomputed is not None:
-        return view("recompute")(title, answer)
-    return view("order")(title, answer) if _has_plan(call, answer, path) else None
+        return answer_pages["recompute"](title, answer)
+    return answer_pages["order"](title, answer) if _has_plan(call, answer, path) else None
 
 
 def _model_bytes(call: Call, answer: Any, path: str) -> bytes | None:

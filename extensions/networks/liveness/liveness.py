@@ -16,12 +16,12 @@ from memplan.extensions.networks.lifetimes.lifetimes import Liveness, Temporarie
 from memplan.extensions.networks.lifetimes.shadow import Clobber, shadow
 from memplan.extensions.networks.operations.operations import Operations
 from memplan.planner.errors import count_text
+from memplan.planner.extensions import Hook
 from memplan.planner.model.field_docs import DescribedFields
 from memplan.planner.model.plan import Plan, Status
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import PoolNames
 from memplan.planner.model.sizes import size_text
-from memplan.questions import load_search
 from memplan.questions.inputs import PLAN
 from memplan.questions.question import Answer, Control, Question, QuestionOptions
 from memplan.solvers.portfolio.solve import solve
@@ -163,6 +163,7 @@ def _plan_locally(
     return solved(lambda: problem_of_timeline(operations, expand(operations, workspaces=workspaces), reading))
 
 
+_plan_storages: Hook[[Operations, int], Any] = Hook("plan-storages")
 _BRIEF = 2_000
 """The maximum number of statements and buffers of a program that is analysed faster than a worker starts."""
 
@@ -230,7 +231,7 @@ def liveness(
     if options.compare:
         parts["peaks"] = lambda: compare_readings(operations, options.reading, running)
     if (match_range := options.match_range) is not None:
-        parts["storages"] = lambda: load_search("relay-storages")(operations, match_range)
+        parts["storages"] = lambda: _plan_storages(operations, match_range)
     for name, part in parts.items():
         if running.note is not None:
             running.note(answer)

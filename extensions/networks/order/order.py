@@ -17,12 +17,14 @@ from memplan.extensions.networks.order.search.regions import set_region_orders
 from memplan.extensions.networks.order.search.solve import LARGE, answer_for_given_order
 from memplan.extensions.networks.order.ways import alternatives_of_least_work, choose_cheapest_ways
 from memplan.planner.errors import OperationsError
+from memplan.planner.extensions import Hook
 from memplan.planner.model.sizes import gap_text
-from memplan.questions import load_search
 from memplan.questions.inputs.values import InputValues
 from memplan.questions.question import ChartView, Control, Question
 from memplan.solvers.search.control import ignore_report
 
+recompute: Hook[[OperationGraph, OrderOptions, Control], OrderAnswer] = Hook("recompute")
+"""Orders a graph's operations and runs some of them again, so that fewer bytes are alive at once."""
 _CERTIFICATE_SHARE = 0.25
 """The fraction of the time that is reserved for the certificate, if one is requested."""
 _AFTER = 1.5
@@ -62,7 +64,7 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
     # The steps after the search do not check the time limit, so reserve time for them.
     running = running.reserve(_AFTER * (running.deadline.passed_s - began))
     if options.recompute:
-        found: OrderAnswer = load_search("recompute")(asked, options, running)
+        found = recompute(asked, options, running)
         return found.model_copy(update={"alternatives": ways})
     is_cut = options.with_certificate and not options.deterministic
     result = order_and_place(
