@@ -15,6 +15,7 @@ from memplan.extensions.recompute.descent import Descent
 from memplan.extensions.recompute.least import LARGEST_BOUNDED, removal_bounds
 from memplan.extensions.recompute.limits import (
     FrontierFacts,
+    drop_dominated,
     lower_programs,
     points_of_large,
     points_within,
@@ -23,6 +24,7 @@ from memplan.extensions.recompute.limits import (
     search_cheapest,
     settle_points,
 )
+from memplan.extensions.recompute.offload.frontier import add_link_points
 from memplan.extensions.recompute.ordering import Ordering
 from memplan.extensions.recompute.points import PLANNED_S, points_of
 from memplan.extensions.recompute.search import DropSearch
@@ -54,8 +56,6 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
     `link`, programs may also offload tensors to another memory.
     """
     if options.link:
-        from memplan.extensions.recompute.offload.frontier import add_link_points
-
         alone, sequences = _search_without_link(graph, options, control.child(_WITHOUT_SHARE))
         return add_link_points(graph, options, alone, sequences, control)
     return _search_without_link(graph, options, control)[0]
@@ -269,22 +269,3 @@ def _programs_of_falling_peaks(descent: Descent, options: OrderOptions, most: in
     else:
         drops = descent.reach_lowest(options.points)
     return [stays.runs_with_drops(row) for row in drops]
-
-
-def drop_dominated(points: Sequence[RecomputedPoint], options: OrderOptions, most: int | None) -> list[RecomputedPoint]:
-    """Return the points (planned programs) that no other point beats in both peak and cost, cheapest first.
-
-    The point without clones is kept in any case, and is the first one.
-    """
-    chosen = [points[0]]
-    for point in sorted(points[1:], key=lambda point: (point.extra_cost, point.peak)):
-        if most is not None and point.extra_cost > most:
-            continue
-        if point.peak < chosen[-1].peak:
-            # The first point has no clones, so keep it even if another program has the same cost.
-            if point.extra_cost <= chosen[-1].extra_cost and len(chosen) > 1:
-                chosen.pop()
-            chosen.append(point)
-            if options.limit is not None and point.peak <= options.limit:
-                break
-    return chosen

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.networks.order.answer import RecomputedPoint
+from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.search.solve import WORK_PER_S
 from memplan.extensions.recompute.away import RemovalBounds, peak_lower_bound
 from memplan.extensions.recompute.descent import Descent
@@ -269,3 +270,22 @@ def points_of_large(
         return points
     higher = [descent.search.stays.runs_with_drops(drops) for drops in reversed(rows[:-1])]
     return points + points_of(graph, costs, higher, control, is_ordered=True)
+
+
+def drop_dominated(points: Sequence[RecomputedPoint], options: OrderOptions, most: int | None) -> list[RecomputedPoint]:
+    """Return the points (planned programs) that no other point beats in both peak and cost, cheapest first.
+
+    The point without clones is kept in any case, and is the first one.
+    """
+    chosen = [points[0]]
+    for point in sorted(points[1:], key=lambda point: (point.extra_cost, point.peak)):
+        if most is not None and point.extra_cost > most:
+            continue
+        if point.peak < chosen[-1].peak:
+            # The first point has no clones, so keep it even if another program has the same cost.
+            if point.extra_cost <= chosen[-1].extra_cost and len(chosen) > 1:
+                chosen.pop()
+            chosen.append(point)
+            if options.limit is not None and point.peak <= options.limit:
+                break
+    return chosen

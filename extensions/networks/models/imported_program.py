@@ -10,6 +10,7 @@ from typing import Any
 from memplan.extensions.networks.lifetimes import expand, problem_of, read_before_written
 from memplan.extensions.networks.lifetimes.accesses import uses_of
 from memplan.extensions.networks.lifetimes.weights import weights_of
+from memplan.extensions.networks.models.over_inputs import problem_in_place
 from memplan.extensions.networks.models.program_names import program_names
 from memplan.extensions.networks.operations.graph_facts import ProgramFacts
 from memplan.extensions.networks.operations.operations import Operations, operations_from
@@ -66,9 +67,7 @@ class ImportedProgram(ImportedProblem):
 
     def problem_in_place(self, spared: Sequence[str]) -> Problem:
         """Return the problem if operations overwrite inputs not in `spared`; raises OptionError for unknown names."""
-        from memplan.extensions.networks.models.over_inputs import problem_in_place
-
-        return problem_in_place(self, spared)
+        return problem_in_place(self.problem, self.operations, self.facts, spared)
 
 
 def read_operations(value: object) -> ImportedProgram:

@@ -6,9 +6,10 @@ from collections.abc import Collection
 from math import lcm
 from typing import Any
 
-from memplan.extensions.networks.models.imported_program import ImportedProgram
+from memplan.extensions.networks.operations.graph_facts import ProgramFacts
 from memplan.extensions.networks.operations.graph_variants import allow_overwriting
 from memplan.extensions.networks.operations.in_place import input_of_output_in_order
+from memplan.extensions.networks.operations.operations import Operations
 from memplan.extensions.networks.operations.program_graph import program_graph
 from memplan.planner.bounds.lower_bound import lower_bound
 from memplan.planner.errors import OperationsError, OptionError, excerpt
@@ -23,17 +24,17 @@ _MOST_BUFFERS = 5_000
 """The maximum number of buffers for which the hint about in-place operations is computed, in about 0.1 s."""
 
 
-def problem_in_place(model: ImportedProgram, spared: Collection[str]) -> Problem:
-    """Return the problem of a program whose element-wise operations overwrite inputs that no later operation reads.
+def problem_in_place(problem: Problem, operations: Operations, facts: ProgramFacts, spared: Collection[str]) -> Problem:
+    """Return the problem of operations in which element-wise ones overwrite inputs that no later operation reads.
 
     An output that overwrites an input becomes an alias of that input's buffer, which is then alive as long as either of
     them. Buffers in `spared` are not overwritten. Raises OptionError if the program lacks a spared buffer.
     """
-    problem, entry = model.problem, f"{model.operations.entry}/"
+    entry = f"{operations.entry}/"
     rows = {str(row["id"]): dict[str, Any](row) for row in map(problem.buffers.fields, range(len(problem.buffers)))}
     kept = {_buffer_id(name, entry, rows).removeprefix(entry) for name in spared}
     with stranger_bytes():
-        drawn = program_graph(model.operations, model.facts)
+        drawn = program_graph(operations, facts)
         graph = allow_overwriting(drawn.graph, {k for k, name in enumerate(drawn.buffers) if name in kept})
         over = input_of_output_in_order(graph, range(len(graph.ops)))
     ends = [end for row in rows.values() for end in (row.get("end"), *(span[1] for span in row.get("lifetimes", ())))]
@@ -82,11 +83,9 @@ def in_place_hint(problem: Problem, reader: Reader) -> str | None:
 
 def bounds_in_place(model: ImportedProblem, spared: Collection[str] = ()) -> tuple[int, int] | None:
     """Return two lower bounds on the peak in bytes, without and with operations in place; None if they are unknown."""
-    if not isinstance(model, ImportedProgram):
-        return None
     try:
-        both = model.problem, problem_in_place(model, spared)
-    except OperationsError:  # The program is too large for a graph, so its bounds are unknown.
+        both = model.problem, model.problem_in_place(tuple(spared))
+    except (OperationsError, OptionError):  # A program too large for a graph, or only lifetimes: bounds are unknown.
         return None
     now, then = (instance.unit * int(lower_bound(instance).score[-1]) for instance in map(compile_problem, both))
     return now, then

@@ -16,7 +16,7 @@ from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.room_inside import enlarge_workspaces_for_regions
 from memplan.extensions.recompute.again import may_run_again
 from memplan.extensions.recompute.away import RemovalBounds, peak_lower_bound
-from memplan.extensions.recompute.frontier import drop_dominated
+from memplan.extensions.recompute.limits import drop_dominated
 from memplan.extensions.recompute.offload.bound import LinkedBound
 from memplan.extensions.recompute.offload.exact import MOST_STATES, can_search, search_all
 from memplan.extensions.recompute.offload.planned import point_of

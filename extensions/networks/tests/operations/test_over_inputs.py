@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from memplan.extensions.networks.models.imported_program import ImportedProgram
-from memplan.extensions.networks.models.over_inputs import bounds_in_place, problem_in_place
+from memplan.extensions.networks.models.over_inputs import bounds_in_place
 from memplan.extensions.networks.operations.graph import OperationGraph, graph_from
 from memplan.extensions.networks.operations.graph_facts import OperationFacts, TensorFacts
 from memplan.extensions.networks.order.options import OrderOptions
@@ -52,15 +52,15 @@ def aliases_of(problem: Problem) -> dict[str, str]:
 
 def test_a_chain_of_operations_overwrites_its_first_input_unless_it_is_spared() -> None:
     model = program([("relu", ("x",), "a"), ("neg", ("a",), "b"), ("relu", ("b",), "y")], ["y"])
-    assert aliases_of(problem_in_place(model, ())) == {"a": "x", "b": "x", "y": "x"}
+    assert aliases_of(model.problem_in_place(())) == {"a": "x", "b": "x", "y": "x"}
     for name in ("x", "main/x"):
-        assert aliases_of(problem_in_place(model, [name])) == {"b": "a", "y": "a"}
+        assert aliases_of(model.problem_in_place([name])) == {"b": "a", "y": "a"}
     assert bounds_in_place(model) == (2 * SIZE, SIZE)
     assert bounds_in_place(model, ["x"]) == (2 * SIZE, 2 * SIZE)
-    spared = problem_in_place(model, ["x"]).buffers
+    spared = model.problem_in_place(["x"]).buffers
     assert spared.fields(spared.ids.index("main/x"))["end"] == 4
     with pytest.raises(OptionError, match=r'^spare: must name a buffer, such as "main/x", .* got "z"$'):
-        problem_in_place(model, ["z"])
+        model.problem_in_place(["z"])
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_chain_of_operations_overwrites_its_first_input_unless_it_is_spared() 
 def test_only_inputs_without_later_readers_are_overwritten(
     steps: list[Step], results: list[str], found: dict[str, str]
 ) -> None:
-    assert aliases_of(problem_in_place(program(steps, results), ())) == found
+    assert aliases_of(program(steps, results).problem_in_place(())) == found
 
 
 def draw_program(rng: random.Random) -> tuple[list[Step], list[str], list[str]]:
@@ -128,7 +128,7 @@ def test_random_programs_compute_the_same_in_place_and_keep_spared_buffers(seed:
     steps, results, params = draw_program(rng)
     spared = params[: rng.randint(0, 1)]
     model = program(steps, results, params)
-    plan = solve(problem_in_place(model, spared), time_limit_s=5)
+    plan = solve(model.problem_in_place(spared), time_limit_s=5)
     place = {str(row.id)[5:]: row.offset for row in plan.placements}
     # Place unread params, which the plan omits.
     place |= {name: 10**6 + k * SIZE for k, name in enumerate(params) if name not in place}
