@@ -11,7 +11,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from memplan.planner.extensions import extensions, import_object
+from memplan.planner.extensions import Hook, extensions, import_object
 
 SYSTEMS: Mapping[str, str] = {"c": "memplan.planner.foreign.c.system"}
 """The module with the row of each system, by the system's name; files are recognised in this order."""
@@ -49,8 +49,8 @@ class ReferencePlanner:
     """Another system's planner, reimplemented for comparison.
 
     name: its name for `--solver`, which begins with `reference:`. summary: its method in a few words. source: the
-    repository, version, file and function that it reproduces. where: `module:function`, a
-    `memplan.solvers.reference.tensors.Planner`. can: the features of problems that it supports, in the terms of
+    repository, version, file and function that it reproduces. where: a `memplan.solvers.reference.tensors.Planner`, as
+    `module:function` or as a hook. can: the features of problems that it supports, in the terms of
     `memplan.solvers.portfolio.registry`; problems with other features are refused. other_names: its further names,
     separated by spaces.
     """
@@ -58,13 +58,13 @@ class ReferencePlanner:
     name: str
     summary: str
     source: str
-    where: str
+    where: str | Hook[..., Any]
     can: frozenset[str] = ANY
     other_names: str = ""
 
     def load(self) -> Any:
         """Return the planner's function, imported from its module."""
-        return import_object(self.where)
+        return self.where if isinstance(self.where, Hook) else import_object(self.where)
 
 
 class System(NamedTuple):
@@ -74,11 +74,10 @@ class System(NamedTuple):
     readers: the formats of these files. planners: its planners, reimplemented. writers: for each target of `memplan
     convert`, the function that writes a verified layout. other_targets: for each target, its further names, separated
     by spaces.
-    reorders: the function that writes a model with its operations in a new order. rewrites: the function that returns a
-    model that can be written in parts, as cascades are: a `memplan.extensions.cascade.writing.ModelInParts`. arena: the
-    module with the rules of its runtime's arena: a `memplan.planner.foreign.arena.ArenaRules`. deploys: the function
-    `(file, options, running)` of `memplan.extensions.files.convert` that returns a model `Converted` to the form with
-    the smallest arena.
+    reorders: the function that writes a model with its operations in a new order. rewrites: the hook that returns a
+    model that can be written in parts, as cascades are. arena: the module with the rules of its runtime's arena: a
+    `memplan.planner.foreign.arena.ArenaRules`. deploys: the hook `(file, options, running)` that returns a model in the
+    form with the smallest arena.
     """
 
     name: str
@@ -89,9 +88,9 @@ class System(NamedTuple):
     writers: Mapping[str, str] = MappingProxyType({})
     other_targets: Mapping[str, str] = MappingProxyType({})
     reorders: str | None = None
-    rewrites: str | None = None
+    rewrites: Hook[..., Any] | None = None
     arena: str | None = None
-    deploys: str | None = None
+    deploys: Hook[..., Any] | None = None
 
 
 @cache

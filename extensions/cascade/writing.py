@@ -14,7 +14,6 @@ from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.order.placement import order_and_place
 from memplan.extensions.networks.order.search.regions import permute
 from memplan.planner.errors import FormatError, OptionError
-from memplan.planner.extensions import import_object
 from memplan.planner.foreign import reading as importers
 from memplan.planner.foreign.arena import ModelArena, rules_of
 from memplan.planner.foreign.model_options import ModelOptions
@@ -80,7 +79,7 @@ def rewritable_model(
         raise FormatError(
             f"must be of a format that can be written in parts ({names}), got {system.name if system else 'none'}"
         )
-    model: ModelInParts = import_object(system.rewrites)(data, graph, options)
+    model: ModelInParts = system.rewrites(data, graph, options)
     return model
 
 

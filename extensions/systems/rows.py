@@ -9,6 +9,7 @@ import re
 
 from memplan.extensions.systems.tinygrad.system import SYSTEM as TINYGRAD
 from memplan.extensions.systems.xla.system import SYSTEM as XLA
+from memplan.planner.extensions import Hook
 from memplan.planner.foreign.recognition import NEAR, begins_as_mlir
 from memplan.planner.formats.memplan_json import IOPDDL
 from memplan.planner.systems import ANY, FileReader, ReferencePlanner, System
@@ -69,7 +70,7 @@ SYSTEMS = (
                 "reference:dsa-canonical-greedy",
                 "in several orders, each buffer where it pays least, at 0 or on a neighbour (dsa-solver)",
                 "tonibohnlein/dsa-solver a8d1257, src/dsa/algorithms/reuse_penalty_baseline_solvers.cpp",
-                "memplan.extensions.systems.dsa.canonical_greedy:canonical_greedy",
+                Hook("canonical-greedy"),
                 can=ANY | {"pools", "conflicts", "holes", "reserved", "reuse"},
                 other_names="dsa-rp pypto reuse-penalty",
             ),

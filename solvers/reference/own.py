@@ -42,7 +42,7 @@ class OwnPlanner(ReferencePlanner):
 
     def load(self) -> Planner:
         """Return a function that calls the caller's planner in a child process."""
-        return partial(_run_planner, self.where, self.limit_s)
+        return partial(_run_planner, self.name, self.limit_s)
 
 
 def planner_by_name(name: str, limit_s: float) -> OwnPlanner:

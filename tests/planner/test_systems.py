@@ -21,7 +21,7 @@ def test_every_module_and_planner_named_by_a_system_exists(system: System) -> No
         assert reader.program is None or callable(_object_at(reader.program))
     for planner in system.planners:
         assert callable(planner.load())
-    for where in (*system.writers.values(), system.reorders, system.rewrites):
+    for where in (*system.writers.values(), system.reorders):
         assert where is None or callable(_object_at(where))
     assert system.other_targets.keys() <= system.writers.keys()
 

@@ -9,7 +9,7 @@ from memplan.extensions.files.convert.answer import RUNTIME, Converted, ReaderWa
 from memplan.extensions.files.convert.options import ConvertOptions
 from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.extensions.networks.models.model_graph import graph_of_imported
-from memplan.planner import extensions, formats
+from memplan.planner import formats
 from memplan.planner.errors import FormatError, OptionError, excerpt
 from memplan.planner.foreign import reading as importers
 from memplan.planner.foreign.imported import ImportedProblem
@@ -80,5 +80,5 @@ def deploy(file: bytes, options: ConvertOptions, running: Control) -> Converted:
         got = "JSON" if is_json else importers.detect(file) or f"a file that begins with {excerpt(file[:8])}"
         way = "--to c writes a plan of it" if system is None else "convert it to one first"
         raise FormatError(f"must be a TensorFlow Lite model (.tflite) for {RUNTIME}, got {got}; {way}")
-    found: Converted = extensions.import_object(system.deploys)(file, options, running)
+    found: Converted = system.deploys(file, options, running)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memplan.planner.extensions import Hook
 from memplan.planner.foreign.recognition import NEAR
 from memplan.planner.systems import FileReader, System
 
@@ -37,7 +38,7 @@ SYSTEM = System(
     writers={"tflite": "memplan.extensions.models.tflite.tflm:write_tflm"},
     other_targets={"tflite": "tflm tflite-micro micro lite"},
     reorders="memplan.extensions.models.tflite.reordered:set_orders",
-    rewrites="memplan.extensions.models.tflite.forms:rewritable_model",
+    rewrites=Hook("rewrite-tflite"),
     arena="memplan.extensions.models.tflite.arena",
-    deploys="memplan.extensions.models.tflite.device_forms:deploy",
+    deploys=Hook("deploy-tflite"),
 )
