@@ -25,6 +25,7 @@ export class Pencil {
     this.width = picture.width ?? 1;
     this.height = picture.height ?? 1;
     /** @type {number[][]} */ this.taken = [];
+    /** Lines that are drawn once all texts have their places. @type {(() => void)[]} */ this.later = [];
     this.c.font = FONT;
   }
 
@@ -81,6 +82,17 @@ export class Pencil {
     this.c.beginPath();
     this.c.rect(GUTTER.left, 0, this.width, this.height);
     this.c.clip();
+    draw();
+    this.c.restore();
+  }
+
+  /** Draw with a gap wherever a text is, so that no line crosses a word. */
+  around(/** @type {() => void} */ draw) {
+    this.c.save();
+    this.c.beginPath();
+    this.c.rect(0, 0, GUTTER.left + this.width, this.height);
+    for (const [left, top, right, bottom] of this.taken) this.c.rect(left, top, right - left, bottom - top);
+    this.c.clip("evenodd");
     draw();
     this.c.restore();
   }
