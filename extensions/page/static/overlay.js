@@ -28,10 +28,10 @@ export class Overlay extends Pencil {
         if (bottom > top) this.hatch(GUTTER.left, top, this.width, bottom - top);
       }
       if (pool.bank_size) this.banks(lane, pool);
-      const bound = lanes.demand?.sum ? undefined : known(plan.verdict.pools[lane.pool]?.bound);
-      const isHigh = pool.size !== undefined && bound !== undefined && bound <= pool.size;
-      this.level(lane, pool.size, theme.capacity, [], "capacity", isHigh ? [-15] : [-15, 2]);
-      this.level(lane, bound, theme.bound, [6, 4], "bound", isHigh ? [2] : [2, -15]);
+      const found = lanes.demand?.sum ? undefined : plan.verdict.pools[lane.pool]?.bound;
+      const bound = found === null || found === undefined ? undefined : Number(found);
+      this.level(lane, pool.size, theme.capacity, [], "capacity", [-15, 2]);
+      this.level(lane, bound, theme.bound, [6, 4], "bound", [2, -15]);
     }
   }
 
@@ -45,8 +45,8 @@ export class Overlay extends Pencil {
 
   /**
    * Draw a word above or below an offset, and later a line there.
-   * @param {Lane} lane @param {number | undefined} bytes @param {string} colour @param {number[]} dash @param {string} [word]
-   * @param {number[]} [sides]
+   * @param {Lane} lane @param {number | undefined} bytes @param {string} colour @param {number[]} dash
+   * @param {string} [word] @param {number[]} [sides]
    */
   level(lane, bytes, colour, dash, word, sides = []) {
     if (bytes === undefined || bytes === null) return;
@@ -281,10 +281,4 @@ export class Overlay extends Pencil {
     this.c.closePath();
     this.c.fill();
   }
-
-}
-
-/** @param {number | bigint | null | undefined} bytes */
-function known(bytes) {
-  return bytes === null || bytes === undefined ? undefined : Number(bytes);
 }

@@ -76,22 +76,12 @@ export class Pencil {
     return isFree;
   }
 
-  /** Draw with the picture's borders as a clip. */
-  clipped(/** @type {() => void} */ draw) {
+  /** Draw with the picture's borders as a clip, and with gaps at `texts`, so that no line crosses a word. */
+  clipped(/** @type {() => void} */ draw, /** @type {number[][]} */ texts = []) {
     this.c.save();
     this.c.beginPath();
     this.c.rect(GUTTER.left, 0, this.width, this.height);
-    this.c.clip();
-    draw();
-    this.c.restore();
-  }
-
-  /** Draw with a gap wherever a text is, so that no line crosses a word. */
-  around(/** @type {() => void} */ draw) {
-    this.c.save();
-    this.c.beginPath();
-    this.c.rect(0, 0, GUTTER.left + this.width, this.height);
-    for (const [left, top, right, bottom] of this.taken) this.c.rect(left, top, right - left, bottom - top);
+    for (const [left, top, right, bottom] of texts) this.c.rect(left, top, right - left, bottom - top);
     this.c.clip("evenodd");
     draw();
     this.c.restore();

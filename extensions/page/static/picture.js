@@ -158,12 +158,12 @@ export class Picture {
       overlay.pools();
       overlay.labels(look.found ? labelled.filter((row) => look.found?.[this.plan.taken.buffer[row]]) : labelled);
       overlay.spans();
-      overlay.around(() => {
+      overlay.clipped(() => {
         overlay.later.forEach((draw) => draw());
         if (look.time !== null) overlay.timeLine(Math.min(look.time + 0.5, this.plan.span), theme.soft, [4, 3]);
         this.drawMarks(overlay, theme);
         this.extra(overlay);
-      });
+      }, overlay.taken);
       overlay.titles();
     });
     overlay.axes();
