@@ -54,8 +54,8 @@ def read_symbolic(
         raise OptionError.from_rule("symbol", rule, way="leave one out")
     if unknown := [each for each in ranges if each not in stated]:
         listed = ", ".join(stated) or "none"
-        hint = did_you_mean(unknown[0], stated)
-        rule = f"must be a named dimension of the model ({listed}), got {excerpt(unknown[0])}{hint}"
+        near = did_you_mean(unknown[0], stated)
+        rule = f"must be a named dimension of the model ({listed}), got {excerpt(unknown[0])}{near}"
         raise OptionError.from_rule("symbol", rule, way=None if stated else "leave it out")
     names = {each: _identifier(each) for each in stated if each not in options.dims}
     symbols = {short: ranges.get(each, stated[each]) for each, short in names.items()}

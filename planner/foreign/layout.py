@@ -168,8 +168,8 @@ def lay_out(
     made, read = plan.read_with or {}, problem.read_with or {}
     if violations and (other := [name for name in {**made, **read} if made.get(name) != read.get(name)]):
         values = {name: read.get(name) for name in other}
-        options = (Option(name, f"{value}" if isinstance(value, str | int) else "") for name, value in values.items())
-        ways = (part for option in options for part in (" ", option))
+        flags = (Option(name, f"{value}" if isinstance(value, str | int) else "") for name, value in values.items())
+        ways = (part for flag in flags for part in (" ", flag))
         raise PlanError(("plan: was made for the problem read otherwise: make it again with", *ways))
     if violations:
         sentences = [f"{entry.rule}: {entry.message}" for entry in violations[:MAX_SHOWN]]
