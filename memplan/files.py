@@ -61,7 +61,11 @@ def read_problem(source: Source, *, capacity: int | Mapping[str, int] | None = N
     data, name = read_source(source)
     with prefix_file_name(name):
         problem = reader_with(options).problem(data, name)
-    return problem if capacity is None else problem.with_capacity(capacity)
+    if capacity is None:
+        return problem
+    sizes = [f"{name}={size}" for name, size in capacity.items()] if isinstance(capacity, Mapping) else [f"{capacity}"]
+    record = {**(problem.read_with or {}), "capacity": sizes}
+    return problem.with_capacity(capacity).model_copy(update={"read_with": record})
 
 
 def reader_with(options: Mapping[str, Any]) -> Reader:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import click
 
 from memplan.api.cli.flag_names import flag_text
-from memplan.api.cli.flags import PANEL_OF, Argument, flag_of
+from memplan.api.cli.flags import PANEL_OF, Argument, flag_values
 from memplan.api.cli.help import SectionedCommand
 from memplan.planner.errors import InputError, add_way
 from memplan.planner.foreign.model_options import ModelOptions
@@ -83,9 +83,10 @@ class CommandLine(NamedTuple):
         words = self._command_words(self.command.params, {**self.given, **self.recorded, **files})
         return f"`memplan {shlex.join([self.question.name, *words])}`"
 
-    def recorded_words(self) -> str:
-        """Return the words that set the recorded reading flags on a command line."""
-        return shlex.join(self._command_words(self.command.params, self.recorded))
+    def words_of(self, record: Mapping[str, Any]) -> str:
+        """Return the words that set recorded reading options on a command line."""
+        values = {name: flag_values(value) for name, value in record.items()}
+        return shlex.join(self._command_words(self.command.params, values))
 
     def _completed_command(self, found: re.Match[str]) -> str:
         """Return the matched command with this command line's files and flags added.
@@ -111,9 +112,8 @@ class CommandLine(NamedTuple):
             # The runtime plans the memory of a model's best form, so no option may place its buffers.
             kind = ModelOptions if name == "convert" and "--fit" in more else ReadOptions
             models = [target.options, *(each.reading for each in files if each.reading is not None)]
-            named = {key: about for model in models for key, about in model.model_fields.items()}
-            reading = [flag_of(key, about) for key, about in named.items() if key in kind.model_fields]
-            parameters = [*(Argument(each.name) for each in files), *reading]
+            names = {key for model in models for key in model.model_fields if key in kind.model_fields}
+            parameters = [*(Argument(each.name) for each in files), *(row for row in parameters if row.name in names)]
         words = self._command_words([each for each in parameters if not flags_for(each).intersection(more)], arguments)
         return f"`memplan {shlex.join([name, *words, *more])}`"
 

@@ -215,7 +215,10 @@ def answer_call(call: Call, control: Control) -> Any:
         each.is_foreign for each in question.inputs if call.values.get(each.name) is not None
     )
     with call.reading_guard() if reads else nullcontext():
-        return add_reading_facts(call.run_in_time(work, noted=call.noted), call.reader)
+        answer, known = call.run_in_time(work, noted=call.noted), len(call.reader.warnings)
+        answer = add_reading_facts(answer, call.reader)
+    call.said += warning_lines(call.reader.warnings[known:])
+    return answer
 
 
 def write_answer(

@@ -57,7 +57,7 @@ def read_files(line: CommandLine, reader: Reader) -> InputValues:
     finally:
         line.recorded.update({name: flag_values(value) for name, value in reader.recorded.items()})
         if line.recorded and not arguments["quiet"]:
-            print_message(f"memplan: the problem is read with {line.recorded_words()}, as it was for the plan")
+            print_message(f"memplan: the problem is read with {line.words_of(line.recorded)}, as it was for the plan")
 
 
 def _swap_files(question: Question[Any], given: Mapping[str, Any]) -> dict[str, str]:

@@ -118,7 +118,7 @@ def _seed_numbers(text: str) -> list[int]:
     try:
         return [int(seed) for seed in text.split(",")]
     except ValueError:
-        raise OptionError(f"seeds: must be integers with commas between, got {excerpt(text)}") from None
+        raise OptionError(f"seeds: must be integers with commas between, such as 1,2,3, got {excerpt(text)}") from None
 
 
 def _size_in_bytes(text: str) -> int:

@@ -38,7 +38,11 @@ def compare(old: Iterable[Result], new: Iterable[Result]) -> Comparison:
     before, after = _cells_by_key(old), _cells_by_key(new)
     common = [key for key in before if key in after]
     if not common:
-        raise OptionError("compare: the two files must have instances, solvers and time limits in common")
+        rows = f"got {len(before)} and {len(after)} kinds of runs, none of them in both"
+        way = "memplan bench SUITE -o ROWS writes such files"
+        raise OptionError(
+            f"compare: the two files must have instances, solvers and time limits in common, {rows}: {way}"
+        )
     drift = geometric_mean(_time_factor(before[key], after[key]) for key in common if key[1] in PEERS)
     ours = [key for key in common if key[1] not in PEERS]
     changes = [_change_in_plans(key, before[key], after[key]) for key in ours]

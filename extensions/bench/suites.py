@@ -44,7 +44,7 @@ def instances(suite: str) -> list[str]:
             raise OptionError(f"suite: {rule}: give them as -o, or two of them as --compare")
         return [suite]
     if not path.is_dir():
-        raise OptionError(f"suite: must be a folder or a file, got {excerpt(suite)}")
+        raise OptionError(f"suite: must be a folder or a file that exists, got {excerpt(suite)}")
     files = [file for file in path.iterdir() if file.suffix in _SUFFIXES and file.name != LISTING]
     if not files:
         raise OptionError(f"suite: must contain files that end with {' or '.join(_SUFFIXES)}, got {excerpt(suite)}")

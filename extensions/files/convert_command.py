@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from memplan.extensions.files.convert.answer import Converted, facts
 from memplan.extensions.files.convert.convert import QUESTION
 from memplan.extensions.files.convert.options import TFLITE, target_of_name
 from memplan.planner.errors import OptionError, excerpt
-from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.arena import ArenaRules, rules_of
 from memplan.planner.foreign.writing import EXPORTERS
 from memplan.questions.reading import ReadOptions
 
@@ -37,7 +38,8 @@ def convert(line: CommandLine) -> int:
     if output is not None:
         names = [call.files["file"], call.files["plan"]]
         files = None if None in names else list(map(str, names))
-        call.said += call.writing(lambda: _conversion_lines(output, answer, call.reader.options, files))
+        rules = rules_of(call.values["file"]) if isinstance(call.values["file"], bytes) else None
+        call.said += call.writing(lambda: _conversion_lines(output, answer, call.reader.options, files, rules))
     return end_call(call, answer)
 
 
@@ -48,7 +50,7 @@ def _set_target(call: Call) -> None:
         raise OptionError("program: applies only without -o, whose file has no other facts: leave one of them out")
     if output is not None and output != STANDARD:
         if Path(output).resolve() == Path(file or "").resolve():
-            raise OptionError(f"output: must not be a file that the command reads, got {excerpt(output)}")
+            raise OptionError(f"output: must not be a file that the command reads, got {excerpt(output)}: name another")
         refuse_unwritable(output)
         target = call.flags["to"] or target_of_name(output)
         call.change(to=target)
@@ -77,23 +79,28 @@ def _write_files(output: str, answer: Converted) -> None:
         write_output(target, data)
 
 
-def _conversion_lines(output: str, answer: Converted, options: ReadOptions, files: list[str] | None) -> list[str]:
-    lines = list(facts(answer))
-    if answer.to == "c" and files is not None and options.capacity and all("@" in text for text in options.capacity):
-        words = shlex.join([*files, "-o", str(Path(output).with_suffix(".ld"))])
-        lines.append(f"`memplan convert {words}` writes the linker script that places the pools at their addresses")
+def _conversion_lines(
+    output: str, answer: Converted, options: ReadOptions, files: list[str] | None, rules: ArenaRules | None
+) -> list[str]:
+    lines, path = list(facts(answer)), Path(output)
+    is_c, is_placed = answer.to == "c" and files is not None, all("@" in text for text in options.capacity)
+    if is_c and options.capacity and is_placed:
+        script = shlex.quote(str(path.with_suffix(".ld")))
+        what = f"places the pools at their addresses: write INCLUDE {script} into your board.ld, before .bss"
+        lines.append(f"`memplan convert {shlex.join(files or ())} -o {script}` writes the linker script that {what}")
+    if is_c and answer.not_written is None and rules is not None and len(options.capacity) > 1:
+        gcc = rules.compiler(options)
+        part, program = str(path.with_suffix(".o")), shlex.join(["-o", str(path.with_suffix(".elf"))])
+        lines.append(
+            f"`{gcc} -c {shlex.join([str(path.with_suffix('.c')), '-o', part])}`, then with your main.c"
+            f" `{gcc} main.c {shlex.quote(part)}{' -T board.ld' * is_placed} {program}`, then"
+            f" `{re.sub('g?cc', 'size', gcc.split()[0])}{program.removeprefix('-o')}` make and measure the program"
+        )
     if answer.not_written is not None:
         lines.append(f"{output}: not written, as {answer.not_written}")
     elif answer.arena is not None:
         unchanged = "the model as given, as nothing is gained; " if answer.is_as_given else ""
         form, written = answer.deployment, answer.files[0].data
-        lines.append(f"{output}: {unchanged}{form.measured if form else _runtime_measurement(written, options)}")
+        assert rules is not None, "only a system with rules for arenas gives an arena"
+        lines.append(f"{output}: {unchanged}{form.measured if form else rules.runtime_verdict(written, options)}")
     return lines
-
-
-def _runtime_measurement(model: bytes, options: ModelOptions) -> str:
-    from memplan.planner.foreign.arena import rules_of
-
-    rules = rules_of(model)
-    assert rules is not None, "only a system with rules for arenas gives an arena"
-    return rules.runtime_verdict(model, options)

@@ -23,7 +23,7 @@ from memplan.questions.inputs.values import Input, InputValues, Subject
 from memplan.questions.question import ForeignOptions
 from memplan.questions.reading import Reader
 
-_RANGE = re.compile(r"\s*(\S(?:.*\S)?)\s*=\s*(\d{1,18})\.\.(\d{1,18})?(?::(\d{1,18}))?\s*", re.ASCII)
+_RANGE = re.compile(r"\s*(\S(?:.*\S)?)\s*=\s*(\d{1,18})\.\.(\d{1,18})?(?::([1-9]\d{0,17}))?\s*", re.ASCII)
 
 
 def _parsed_ranges(given: object) -> object:
@@ -34,7 +34,10 @@ def _parsed_ranges(given: object) -> object:
     for text in given.split(",") if isinstance(given, str) else given:
         parts = _RANGE.fullmatch(str(text))
         if parts is None:
-            raise OptionError(f"symbol: must be a symbol and its range, such as n=2..2048, got {excerpt(text)}")
+            one = f": --dim {text} sets one size" if re.fullmatch(r"\S+=[0-9]+", str(text)) else ""
+            raise OptionError(
+                f"symbol: must be a symbol and its range, such as n=2..2048 or n=8..:8, got {excerpt(text)}{one}"
+            )
         name, low, high, divisor = parts.groups()
         if name in ranges:
             raise OptionError(f"symbol: must be given once for each symbol, got {excerpt(name)} again: leave one out")
@@ -142,7 +145,9 @@ def _parsed_values(given: object) -> object:
     for text in given.split(",") if isinstance(given, str) else given:
         name, sign, value = str(text).partition("=")
         if not sign or not value.strip().isascii() or not value.strip().isdigit():
-            raise OptionError(f"at: must be a symbol and its value, such as n=128, got {excerpt(text)}")
+            raise OptionError(
+                f"at: must be a symbol and its value, such as n=128, got {excerpt(text)}; repeat --at for several"
+            )
         if name.strip() in values:
             raise OptionError(
                 f"at: must be given once for each symbol, got {excerpt(name.strip())} again: leave one out"

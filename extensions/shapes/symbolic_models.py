@@ -18,6 +18,7 @@ from memplan.extensions.shapes.symbols.numbers import SymbolicNumber, SymbolicNu
 from memplan.extensions.shapes.symbols.problem import SymbolicBuffer, SymbolicProblem, SymbolicTensor, point_text
 from memplan.extensions.shapes.symbols.space import Space, SymbolRange, Values
 from memplan.planner.errors import FormatError, Option, OptionError, ProblemError, excerpt
+from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.foreign.imported import ImportedProblem, stranger_bytes
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import detect, read_model
@@ -48,9 +49,13 @@ def read_symbolic(
         stated: dict[str, SymbolRange] = import_module(file_readers()[kind].where).symbols(data)
     by_identifier = {_identifier(each): each for each in stated}
     ranges = {by_identifier.get(each, each): given for each, given in ranges.items()}
+    if twice := [each for each in ranges if each in options.dims]:
+        rule = f"must be of a dimension without a size, got {excerpt(twice[0])}, for which a size is given too"
+        raise OptionError.from_rule("symbol", rule, way="leave one out")
     if unknown := [each for each in ranges if each not in stated]:
         listed = ", ".join(stated) or "none"
-        rule = f"must be a named dimension of the model ({listed}), got {excerpt(unknown[0])}"
+        near = did_you_mean(unknown[0], stated)
+        rule = f"must be a named dimension of the model ({listed}), got {excerpt(unknown[0])}{near}"
         raise OptionError.from_rule("symbol", rule, way=None if stated else "leave it out")
     names = {each: _identifier(each) for each in stated if each not in options.dims}
     symbols = {short: ranges.get(each, stated[each]) for each, short in names.items()}
@@ -108,9 +113,10 @@ def _require_equal_problem(read: ImportedProgram, plain: Problem, point: Values)
         value = row.size if size is None else size.numbers.space.value(size.form, point)
         if value != other.size or row.intervals != other.intervals or row.alias_of != other.alias_of:
             size_text = excerpt(str(size) if size is not None else row.size)
-            raise FormatError(
-                f"buffer {excerpt(str(row.id))}: {there}, its size ({other.size} bytes) or lifetime is not {size_text}"
-            )
+            above = " ".join(f"--symbol {name}={value + 1}.." for name, value in point.items() if name in size_text)
+            rule = f"{there}, its size ({other.size} bytes) or lifetime is not {size_text}"
+            way = f"give narrower ranges, such as {above}, or divisors, such as n=8..:8"
+            raise FormatError(f"buffer {excerpt(str(row.id))}: {rule}; {way}")
 
 
 def _symbolic_problem(read: ImportedProgram, symbols: Mapping[str, SymbolRange]) -> SymbolicProblem:

@@ -30,7 +30,7 @@ from memplan.extensions.torch.graph_fits import GraphFits
 from memplan.extensions.torch.inside.advice import Advice
 from memplan.extensions.torch.inside.answer import FitsAnswer, SnapshotAnswer, Ways, fits_of_snapshot
 from memplan.extensions.torch.inside.device import FitsOptions
-from memplan.planner.errors import OptionError
+from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.errors.extras import require_packages
 from memplan.planner.model.sizes import size_text
 from memplan.questions.reading import validate_options
@@ -179,6 +179,8 @@ def fits(
         "nccl": nccl,
     }
     for path in output:
+        if path != STANDARD and suffix_of(path) not in ("", ".json", PICTURE, PAGE):
+            raise OptionError(f"output: must end in .html, .json, .svg, got {excerpt(path)}")
         refuse_unwritable(path)
     options: dict[str, Any] = {name: size for name, size in sizes.items() if size is not None}
     options["allocator"] = allocator

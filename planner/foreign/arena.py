@@ -69,6 +69,9 @@ class ArenaRules(Protocol):
     def arena_of(self, data: bytes, options: ModelOptions | None = None) -> ModelArena:
         """Return the arena of a model for the kernels and the processor that the options name."""
 
+    def compiler(self, options: ModelOptions) -> str:
+        """Return the command of the C compiler for the processor that the options name."""
+
     def form_options(self, given: bytes, form: bytes, options: ModelOptions | None) -> ModelOptions | None:
         """Return the options for a rewritten form of a model, in which the operators are numbered differently.
 

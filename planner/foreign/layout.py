@@ -165,11 +165,24 @@ def lay_out(
         raise PlanError(f"plan.status: must be optimal or feasible, got {plan.status}: `memplan explain` says why")
     refuse_other_plan(problem, plan)
     violations = verify(problem, plan)
+    made, read = plan.read_with or {}, problem.read_with or {}
+    if violations and (other := [name for name in {**made, **read} if made.get(name) != read.get(name)]):
+        values = {name: read.get(name) for name in other}
+        flags = (Option(name, f"{value}" if isinstance(value, str | int) else "") for name, value in values.items())
+        ways = (part for flag in flags for part in (" ", flag))
+        raise PlanError(("plan: was made for the problem read otherwise: make it again with", *ways))
     if violations:
         sentences = [f"{entry.rule}: {entry.message}" for entry in violations[:MAX_SHOWN]]
         raise PlanError(
             *sentences, "plan: must be valid; `memplan plan --keep PLAN` keeps valid placements and moves the others"
         )
+    return layout_of(problem, plan, model, options)
+
+
+def layout_of(
+    problem: Problem, plan: Plan, model: bytes | None = None, options: ModelOptions | None = None
+) -> VerifiedLayout:
+    """Return the layout of a plan that is verified already."""
     copies = tuple(_placed_copies(problem, plan)) if problem.moves else ()
     plain, plan = as_pieces(problem, plan)
     buffers = _placed_buffers(plain, plan)

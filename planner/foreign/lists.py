@@ -9,6 +9,7 @@ from pydantic_core import to_json
 
 from memplan.planner.foreign.c_names import prefix_of
 from memplan.planner.foreign.layout import VerifiedLayout
+from memplan.planner.foreign.memory_tables import peak_over_time
 
 _CPU, _EXTENSION = 1, 12
 _DEVICES = {"cpu": _CPU, "cuda": 2, "opencl": 4, "vulkan": 7, "metal": 8, "rocm": 10, "webgpu": 15, "hexagon": 16}
@@ -18,21 +19,33 @@ _DEVICES = {"cpu": _CPU, "cuda": 2, "opencl": 4, "vulkan": 7, "metal": 8, "rocm"
 def write_triples(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """Return a JSON file with an array [id, pool, offset] for every buffer."""
     names = [pool.pool.name for pool in layout.pools]
-    return _json_file([[buffer.id, names[buffer.pool], buffer.offset] for buffer in layout.buffers])
+    return {"": to_json([[buffer.id, names[buffer.pool], buffer.offset] for buffer in layout.buffers]) + b"\n"}
 
 
 def write_executorch(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return a JSON file with each buffer's (mem_id, mem_offset), and the sizes of ExecuTorch's memories.
+    """Return a plan in ExecuTorch's terms, as JSON: memories count from 1, and 0 is the memory of constants.
 
-    Memories are numbered from 1, because ExecuTorch uses 0 for constants. Sizes are rounded up to each pool's
-    alignment, as Cadence's runtime requires.
+    `bufsizes` starts with memory 0, and its sizes are rounded up to each pool's alignment, as Cadence's runtime
+    requires. `peak_memory_usages_per_memory` starts with memory 1 and is not rounded, as in Cadence's code (but not in
+    its docstring). Specs that share bytes have the same `mem_obj_id` in their memory.
     """
+    peak, objects = peak_over_time(layout.problem), dict[int, int]()
+    reached: dict[int, tuple[int, int]] = {}  # For each memory, store the number and the end of the current object.
+    for k, buffer in sorted(enumerate(layout.buffers), key=lambda row: row[1].offset):
+        number, end = reached.get(buffer.pool, (-1, 0))
+        objects[k] = number + (number < 0 or buffer.offset >= end)
+        reached[buffer.pool] = objects[k], max(end, buffer.offset + buffer.size)
     sizes = [-(-pool.extent // pool.pool.alignment) * pool.pool.alignment for pool in layout.pools]
-    specs = [
-        {"id": buffer.id, "mem_id": buffer.pool + 1, "mem_offset": buffer.offset, "size": buffer.size}
-        for buffer in layout.buffers
-    ]
-    return _json_file({"bufsizes": [0, *sizes], "specs": specs})
+    report = {
+        "bufsizes": [0, *sizes],
+        "peak_memory_usages_per_memory": [pool.extent for pool in layout.pools],
+        "peak_memory_usage": None if peak is None else {"bytes": peak[0], "node": peak[1]},
+        "specs": [
+            {"id": row.id, "mem_id": row.pool + 1, "mem_obj_id": objects[k], "mem_offset": row.offset, "size": row.size}
+            for k, row in enumerate(layout.buffers)
+        ],
+    }
+    return {"": to_json(report) + b"\n"}
 
 
 def write_mlf(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
@@ -75,14 +88,12 @@ def write_mlf(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
         ],
     }
     module = prefix_of(stem)
-    return _json_file({"version": 7, "modules": {module: {"model_name": module, "memory": memory}}})
+    return {
+        "": to_json({"version": 7, "modules": {module: {"model_name": module, "memory": memory}}}, indent=2) + b"\n"
+    }
 
 
 def _device_kind(device: int | str | None) -> int:
     if isinstance(device, int):
         return device
     return _CPU if device is None else _DEVICES.get(device.lower().partition(":")[0], _EXTENSION)
-
-
-def _json_file(value: object) -> Mapping[str, bytes]:
-    return {"": to_json(value, indent=2) + b"\n"}

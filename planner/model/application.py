@@ -122,7 +122,7 @@ class Application(Value):
         """Return one model's placements in a joint plan, as a plan with the model's original buffer ids."""
         ids = self.models[model].buffers.ids
         rows = [{**dict(plan.placement(qualified_name(model, own))), "id": own} for own in ids]
-        return Plan.model_validate({"placements": rows})
+        return Plan.model_validate({"placements": rows, "read_with": self.models[model].read_with})
 
 
 def qualified_name(model: str, name: int | str) -> str:

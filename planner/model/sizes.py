@@ -116,6 +116,9 @@ def _pool_fields(text: str, problem: Problem, count: int) -> tuple[str, dict[str
         raise OptionError.from_rule(
             "capacity", f"cost must be a number below 1000000000, such as 4, got {excerpt(cost)}"
         )
+    if re.search(r",\s*[a-z]", text):
+        rule = f"must be [NAME=]SIZE[@ADDRESS][,cost=COST][,direct=false], got {excerpt(text)}"
+        raise OptionError.from_rule("capacity", rule)
     fields: dict[str, Any] = {"cost": float(cost)} if has_cost else {}
     if is_indirect:
         fields["direct"] = False
@@ -125,7 +128,7 @@ def _pool_fields(text: str, problem: Problem, count: int) -> tuple[str, dict[str
     name, size = named_size(f"{name}{equals}{size_text}", problem, count)
     if not at:
         return name, {"size": size, **fields}
-    if address.strip("0").isdecimal():
+    if address.strip("0") and re.fullmatch(r"[0-9a-fA-F]*[0-9ac-fAC-F]", address):
         rule = "must be hexadecimal, or have a unit"
         raise OptionError.from_rule("capacity", f"base address {rule}, got {address} (did you mean 0x{address}?)")
     try:
@@ -145,6 +148,7 @@ def named_size(text: str, problem: Problem, count: int, option: str = "capacity"
             raise OptionError.from_rule(option, f"must be given only once if there is one pool, got {count} values")
         if len(problem.pools) > 1 or count > 1:
             meant = f"{problem.pools[0].name}={text}" if len(problem.pools) > 1 else f"NAME={text}"
+            meant = f"{text}=SIZE, or {text}={UNLIMITED}" if text.isidentifier() and text != UNLIMITED else meant
             raise OptionError.from_rule(
                 option, f"must name a pool if there are several, got {excerpt(text)} (did you mean {meant}?)"
             )

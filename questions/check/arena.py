@@ -120,12 +120,17 @@ def _arena_of_program(program: ImportedProblem, head: int, flash: int) -> Runtim
 def _arena_of_file(reader: Reader, values: InputValues) -> RuntimeArena | None:
     """Return the arena of a model file; None if a plan is given or memplan does not know the runtime's arena."""
     imported = reader.imported
-    if imported is not None and imported.kept and imported.own_peak is not None and "plan" not in values:
+    if imported is None or "plan" in values:
+        if imported is not None and reader.options.target is not None and "target" not in reader.recorded:
+            what = "target: changes the runtime's arena, but a budget of a given plan is for its buffers alone"
+            reader.warnings.append(Finding("no-effect", f"{what}: leave out --plan to check the arena"))
+        return None
+    if imported.kept and imported.own_peak is not None:
         return _arena_of_program(imported, imported.own_peak, len(reader.data))
-    if imported is not None and imported.beside and imported.own_peak is not None and "plan" not in values:
+    if imported.beside and imported.own_peak is not None:
         head, tail = imported.own_peak, imported.beside
         return RuntimeArena(runtime="ExecuTorch", head=head, tail=tail, used=head + tail, least=head + tail)
-    if imported is None or "plan" in values or (rules := rules_of(reader.data)) is None:
+    if (rules := rules_of(reader.data)) is None:
         return None
     if reader.options.dims:
         what = "TFLite Micro's arena is unknown, because --dim does not change the sizes in the file"

@@ -213,13 +213,19 @@ class Reader:
             self.options = self.options.model_copy(update=changes)
 
     def _problem_read_plainly(self, data: bytes, name: str | None) -> Problem | None:
-        """Return the problem of a file to which the recorded options are applied already; else None."""
+        """Return the problem of a file to which some recorded options are applied already, with the rest; else None."""
         remembered, recorded = self.options, self.recorded
         self.options, self.recorded = self.plain, {}
         with suppress(InputError):  # Without the plan's options, the file's sizes may be unknown.
             problem = self.problem(data, name)
-            if problem_hash(problem) == self.plan_hash or recorded.items() <= (problem.read_with or {}).items():
+            applied = problem.read_with or {}
+            rest = {name for name, value in recorded.items() if applied.get(name) != value}
+            if problem_hash(problem) == self.plan_hash or not rest:
                 return problem
+            if rest != recorded.keys():
+                self.options = self.plain.model_copy(update={name: getattr(remembered, name) for name in rest})
+                self.warnings = []
+                return self.problem(data, name)
         self.options, self.recorded, self.warnings = remembered, recorded, []
         return None
 

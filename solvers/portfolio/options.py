@@ -158,7 +158,7 @@ class SolveOptions(WireValue):
     )
     deterministic: bool = Field(
         False,
-        description="Give the same answer on every machine: the search counts its work instead of looking at a clock.",
+        description="Give the same answer on machines of the same kind: its work is counted, and no clock ends it.",
     )
     profile: Profiled = Field(
         None,

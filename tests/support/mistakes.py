@@ -101,6 +101,9 @@ def faulty_files() -> dict[str, bytes]:
         "header.tflite": model[:300],
         "newer.tflite": model[:4] + b"TFL9" + model[8:],
         "chain.onnx": chain,
+        "named.onnx": onnx_models.model(
+            [onnx_models.node("Relu", "x", "y")], *([onnx_models.value(name, ("batch", "height"))] for name in "xy")
+        ),
         "open.tflite": tflite_files.model(tflite_files.subgraph(open_rows, [0], [2], open_ops)),
         "cut.onnx": chain[: len(chain) // 2],
         "own.onnx": onnx_models.model(of_own, rows[:1], rows[2:]),

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memplan.planner.errors import InputError, MemplanError
+from memplan.planner.errors import InputError
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.problem import Problem
 from memplan.questions import QUESTIONS
@@ -239,25 +239,6 @@ BOUNDS = {
     "cascade": {"macs", "brick", "orders", "barriers"},
 }
 """Options that choose or bound a search, whose answer for a small file may be the same."""
-
-
-def silent_own_options(name: str, file: str) -> Iterator[str]:
-    """Yield the options that a question neither honours nor refuses for a file, except those for reading it."""
-    question = QUESTIONS[name]
-    try:
-        files, options = request(name, file)
-        plain = ask_with_files(question, files, options)
-    except MemplanError:  # the question refuses this file with or without options
-        return
-    for option, value in OWN[name].items():
-        if option in BOUNDS.get(name, ()):
-            continue
-        try:
-            after = ask_with_files(question, files, options | {option: value})
-        except MemplanError:
-            continue
-        if not is_honoured(plain, after):
-            yield option
 
 
 def _following(problem: Problem) -> tuple[str, str]:

@@ -161,6 +161,10 @@ def _write_plan(call: Call, path: str, answer: Plan, problem: Problem) -> None:
     display = by_name if call.selection is not None else call.flags["display"]
     form = by_name if display in (None, TABLE) else display
     write_output(path, write_plan(answer, problem, form))
+    if form == "csv" and problem.read_with and call.reader.imported is not None:
+        call.said.append(
+            f"{path} cannot say how the model was read: give {call.line.words_of(problem.read_with)} with it"
+        )
     if PLAN_FORMATS[form].media_type != PLAN_FORMATS[by_name].media_type and Path(path).suffix in (".json", ".csv"):
         call.say(f"warning: {path} is written as {form}, as --format says, not as its suffix says")
 

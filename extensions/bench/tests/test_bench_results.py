@@ -161,7 +161,7 @@ def test_a_malformed_listing_is_refused(folder: Path) -> None:
 
 
 def test_a_suite_without_instances_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match='suite: must be a folder or a file, got "nowhere"'):
+    with pytest.raises(OptionError, match='suite: must be a folder or a file that exists, got "nowhere"'):
         instances("nowhere")
     with pytest.raises(OptionError, match=r"suite: must contain files that end with \.csv or \.json"):
         instances(str(tmp_path))

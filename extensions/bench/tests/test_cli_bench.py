@@ -111,7 +111,7 @@ def test_bench_compare_prints_only_changes_and_exits_with_1_for_a_regression(
     ("arguments", "message"),
     [
         ([], "bench: must have a SUITE to run, RESULTS to report on (-o) or --compare"),
-        ([SUITE, "--seeds", "1,x"], 'seeds: must be integers with commas between, got "1,x"'),
+        ([SUITE, "--seeds", "1,x"], 'seeds: must be integers with commas between, such as 1,2,3, got "1,x"'),
         ([SUITE, "--memory-limit", "much"], 'memory-limit: must be a size such as 4096, 64kB or 1MiB, got "much"'),
         ([SUITE, "-o", "/nowhere/x"], "/nowhere/x: No such file or directory"),
         (["--compare", "/nowhere/x", "/nowhere/y"], "/nowhere/x: No such file or directory"),

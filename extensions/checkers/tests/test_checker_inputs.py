@@ -196,6 +196,7 @@ def test_checkers_refuse_some_ambiguous_files_that_memplan_accepts(tmp_path: Pat
             *PAIR, conflicts=[], bank=[{"buffers": ["a", "b"], "weight": 1e-5}], together=[["a", "b"]], name="\u00e9"
         ),
         problem(PAIR[0] | {"hint": 3, "traffic": None}, PAIR[1] | {"id": '\U0001f600 "\\/\b\u0001'}),
+        problem(*PAIR, read_with={"target": "esp32s3", "capacity": ["sram=1KiB"]}),
         problem(*PAIR).replace('"alias', '"alias').replace('"b"', '"\\u0062"'),
         problem(*PAIR, {"id": 1, "size": 0}, {"id": "1", "size": 0}, {"id": "part", "size": 1, "alias_of": "a"}),
         "id,lower,upper,size\na,0,2,4\nb,1,3,4\n",

@@ -26,6 +26,7 @@ from memplan.questions.question import Control, Question, ignore_report
 from memplan.questions.reading import TARGET_NOTE, Reader
 
 _OF_DEPLOYMENT = ("fit", "macs", "c_array")
+_AND_C = ", or write -o NAME.tflite, which writes NAME.c too"
 _OF_SECTIONS = ("c", TFLITE)
 """The output formats whose arrays can be put into a linker section: C, and a model that is also written as C."""
 
@@ -66,7 +67,7 @@ def convert(
                 )
             beside = "a plan" if target == TFLITE else f"the form {target}"
             rule = f"applies only if a .tflite is written without a plan, got {excerpt(value)} with {beside}"
-            raise OptionError.from_rule(name, rule, way="leave this option out")
+            raise OptionError.from_rule(name, rule, way=f"leave this option out{_AND_C * (name == 'c_array')}")
     if target in PROGRAMS:
         options.refuse_for_programs(target)
     has_names = options.c_array if is_deployed else target in EXPORTERS

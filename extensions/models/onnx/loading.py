@@ -14,6 +14,7 @@ from memplan.extensions.networks.lifetimes.expansion import MAX_EXPANDED
 from memplan.extensions.shapes.symbols.numbers import SymbolicNumber, SymbolicNumbers
 from memplan.extensions.shapes.symbols.reading import parse_expression
 from memplan.planner.errors import MAX_SHOWN, FormatError, Option, OptionError, ProblemError, excerpt
+from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.errors.extras import require_packages
 from memplan.planner.foreign.imported import OpenSizesError
 from memplan.planner.foreign.model_options import ModelOptions, Size
@@ -212,8 +213,9 @@ def set_dimension_sizes(
         names = ", ".join(sorted(named - {""})[:MAX_SHOWN]) or "none"
         raise OptionError.from_rule(
             "dims",
-            f"must be a dimension that the model names ({names}), got {excerpt(unknown[0])}",
-            way="leave it out" if names == "none" else None,
+            f"must be a dimension that the model names ({names}), got {excerpt(unknown[0])}"
+            f"{'' if '=' in unknown[0] else did_you_mean(unknown[0], named)}",
+            way="leave it out" if names == "none" else "give --dim once for each" if "=" in unknown[0] else None,
         )
     constants = {tensor.name for tensor in graph.initializer}
     inputs = {value.name: value for value in graph.input if value.name not in constants}

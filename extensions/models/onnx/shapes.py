@@ -135,7 +135,10 @@ class NodeShapes:
             TypeError,
             LookupError,
         ) as error:
-            self.clashes.append(f"{node_name(node, k)} must have consistent shapes: {excerpt(str(error).strip())}")
+            said = excerpt(str(error).strip())
+            empty = any(0 in (self.sizes(types[name]) or ()) for name in node.input if name in types)
+            way = "; a dimension of its inputs is 0, so give at least 1 with --dim" if empty else ""
+            self.clashes.append(f"{node_name(node, k)} must have consistent shapes: {said}{way}")
             self._mark_unknown(node.output, self.clashes[-1])
             return {}
 

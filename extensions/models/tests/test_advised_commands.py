@@ -210,6 +210,39 @@ def test_every_command_that_a_message_advises_is_run_by_a_test_case() -> None:
     assert found - set(ELSEWHERE) - {*MISTAKES.split()} == set()
 
 
+@pytest.mark.parametrize("file", ["kws.tflite", "kprob.json"])
+@pytest.mark.usefixtures("sample_folder")
+def test_a_plan_with_further_pools_becomes_c_with_the_model_and_with_the_problem_made_for_a_chip(
+    file: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(MODELS / "recorded" / "kws_dscnn_int8.tflite", "kws.tflite")
+    lines = (
+        f"convert kws.tflite {CHIP} -o kprob.json",
+        "plan kprob.json --pool sram=12KiB --pool psram=1MiB -o both.json",
+        f"convert {file} both.json -o both.c",
+        f"verify {file} both.json",
+    )
+    assert [main(shlex.split(line)) for line in lines] == [0, 0, 0, 0]
+    assert main(shlex.split(f"plan kws.tflite {CHIP} -o plan.csv")) == 0
+    assert f"plan.csv cannot say how the model was read: give {CHIP} with it" in capfd.readouterr().err
+
+
+def test_the_capacities_of_a_problem_that_python_read_reach_the_next_call() -> None:
+    file = str(MODELS / "recorded" / "kws_dscnn_int8.tflite")
+    sizes = {"sram": 12288, "psram": 2**20}
+    plan = memplan.plan(memplan.read_problem(file, target="esp32s3", kernels="esp-nn", capacity=sizes))
+    assert memplan.verify(file, plan).valid
+    assert [each.suffix for each in memplan.convert(file, plan, to="c").files] == [".h", ".c"]
+
+
+@pytest.mark.usefixtures("sample_folder")
+def test_the_parts_of_a_plan_of_several_models_know_the_chip() -> None:
+    for name in ("one.tflite", "two.tflite"):
+        shutil.copy(MODELS / "recorded" / "kws_dscnn_int8.tflite", name)
+    assert main(shlex.split(f"plan one.tflite two.tflite --together none {CHIP} -o parts/")) == 0
+    assert main(shlex.split("convert one.tflite parts/one.plan.json -o one.c")) == 0
+
+
 CHIP = "--target esp32s3 --kernels esp-nn"
 FIRST = "check --budget 7KiB;plan --capacity 6KiB;explain --capacity 6KiB --repairs 3"
 CARRIED = [

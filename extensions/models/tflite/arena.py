@@ -12,8 +12,14 @@ from memplan.extensions.models.tflite.interpreter import LIMIT_S
 from memplan.extensions.models.tflite.model import Model, read_model
 from memplan.extensions.models.tflite.tflm_tail import arena_of as arena_of
 from memplan.extensions.models.tflite.tflm_tail import host_options
+from memplan.extensions.models.tflite.tflm_targets import target_of
 from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.foreign.model_options import ModelOptions
+
+
+def compiler(options: ModelOptions) -> str:
+    """Return the command of the C compiler for the processor that the options name."""
+    return target_of(options.target, options.kernels).compiler
 
 
 def runtime_verdict(data: bytes, options: ModelOptions | None = None) -> str:

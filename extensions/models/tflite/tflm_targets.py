@@ -37,6 +37,8 @@ KERNELS: Mapping[str, str] = {
 """Maps each set of kernels to the prefix of the names of its targets."""
 _USUAL = ("cortex-m4", "esp32s3", "xtensa")
 """The target that an error message proposes for each set of kernels."""
+_XTENSA = ("esp32", "esp32s2", "esp32s3")
+"""Espressif's chips whose processor is an Xtensa; that of the others is a RISC-V."""
 _BOARDS = {
     "nano33ble": "cortex-m4", "rp2040": "cortex-m0+", "rp2350": "cortex-m33", "stm32f4": "cortex-m4",
     "stm32h7": "cortex-m7", "teensy41": "cortex-m7", "esp32-s3": "esp32s3", "esp32-c3": "esp32c3",
@@ -104,6 +106,16 @@ class Target:
         return self.name in ("cortex-m52", "cortex-m55", "cortex-m85")
 
     @property
+    def compiler(self) -> str:
+        """The command of the usual C compiler for the processor, with the flags that it needs to link a program."""
+        core = self.name.replace("+", "plus")
+        if self.name.startswith(KERNELS["cmsis-nn"]):
+            return f"arm-none-eabi-gcc -mcpu={core} -mthumb --specs=nosys.specs"
+        if self.name.startswith(KERNELS["esp-nn"]):
+            return f"{f'xtensa-{core}' if core in _XTENSA else 'riscv32-esp'}-elf-gcc --specs=nosys.specs"
+        return "cc"
+
+    @property
     def text(self) -> str:
         """The target in words; empty if the user names none."""
         if not self.is_named:
@@ -154,15 +166,17 @@ def target_of(name: str | None, kernels: str | None) -> Target:
     """Return the target for the options `target` and `kernels`; raises OptionError for unknown or incompatible ones."""
     core = _BOARDS.get(name or _HOST, name or _HOST)
     if core not in ABIS:
-        hint = did_you_mean(core, (*_BOARDS, *ABIS))
-        raise OptionError.from_rule(
-            "target", f"must be one of {', '.join((*ABIS, *_BOARDS))}, got {excerpt(name)}{hint}"
-        )
+        chip, _, linked = core.partition("/")
+        both = ("; give ", Option("target", chip), " ", Option("kernels", linked)) if linked in KERNELS else ()
+        hint = "" if both else did_you_mean(core, (*_BOARDS, *ABIS))
+        hint = f"; kernels follow their processor after a slash, as CHIP/{core}" if core in KERNELS else hint
+        rule = f"must be one of {', '.join((*ABIS, *_BOARDS))}, got {excerpt(name)}{hint}"
+        raise OptionError.from_rule("target", rule, *both)
     kind = kernels or REFERENCE
     kinds = [each for each, prefix in KERNELS.items() if core.startswith(prefix)]
     if kind not in kinds:
         words = f"one of {', '.join(kinds)}" if len(kinds) > 1 else kinds[0]
-        hint = "" if kind in KERNELS else did_you_mean(kind, KERNELS)
+        hint = "" if kind in KERNELS else did_you_mean(kind, KERNELS if core == _HOST else kinds)
         rule = f"must be {words} for {excerpt(core)}, got {excerpt(kind)}{hint}"
         meant = kind if kind in KERNELS else closest_word(kind, KERNELS)
         boards = [each for each in _USUAL if core == _HOST and meant and each.startswith(KERNELS[meant])]

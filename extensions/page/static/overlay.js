@@ -28,10 +28,10 @@ export class Overlay extends Pencil {
         if (bottom > top) this.hatch(GUTTER.left, top, this.width, bottom - top);
       }
       if (pool.bank_size) this.banks(lane, pool);
-      const bound = lanes.demand?.sum ? undefined : known(plan.verdict.pools[lane.pool]?.bound);
-      const isHigh = pool.size !== undefined && bound !== undefined && bound <= pool.size;
-      this.level(lane, pool.size, theme.capacity, [], "capacity", isHigh ? [-15] : [-15, 2], bound);
-      this.level(lane, bound, theme.bound, [6, 4], "bound", isHigh ? [2] : [2, -15]);
+      const found = lanes.demand?.sum ? undefined : plan.verdict.pools[lane.pool]?.bound;
+      const bound = found === null || found === undefined ? undefined : Number(found);
+      this.level(lane, pool.size, theme.capacity, [], "capacity", [-15, 2]);
+      this.level(lane, bound, theme.bound, [6, 4], "bound", [2, -15]);
     }
   }
 
@@ -44,24 +44,22 @@ export class Overlay extends Pencil {
   }
 
   /**
-   * Draw a line at an offset, with a word above or below it.
-   * @param {Lane} lane @param {number | undefined} bytes @param {string} colour @param {number[]} dash @param {string} [word]
-   * @param {number[]} [sides] @param {number} [other] another line, which must not cross the word
+   * Draw a word above or below an offset, and later a line there.
+   * @param {Lane} lane @param {number | undefined} bytes @param {string} colour @param {number[]} dash
+   * @param {string} [word] @param {number[]} [sides]
    */
-  level(lane, bytes, colour, dash, word, sides = [], other = undefined) {
+  level(lane, bytes, colour, dash, word, sides = []) {
     if (bytes === undefined || bytes === null) return;
     if (bytes > lane.bytes) {
       // Where the lane ends far below it, the word alone: or an unused memory would look full.
       const [high, low] = this.band(lane.pool);
-      const line = other === undefined ? -1 : this.py(lane.pool, other) - high;
-      const side = line >= 0 && line < 17 ? line + 3 : 1;
-      if (word && low - high > 36) this.tag(`${word} ${sizeText(bytes)}, far above`, GUTTER.left + this.width - 6, high, colour, [side]);
+      if (word && low - high > 36) this.tag(`${word} ${sizeText(bytes)}, far above`, GUTTER.left + this.width - 6, high, colour, [1]);
       return;
     }
     const y = Math.round(this.py(lane.pool, bytes)) + 0.5;
     const [high, low] = this.band(lane.pool);
     if (y < high || y > low + 1) return;
-    this.line(GUTTER.left, y, GUTTER.left + this.width, y, colour, dash, word ? 1.5 : 1);
+    this.later.push(() => this.line(GUTTER.left, y, GUTTER.left + this.width, y, colour, dash, word ? 1.5 : 1));
     if (word) this.tag(`${word} ${sizeText(bytes)}`, GUTTER.left + this.width - 6, y, colour, y < high + 16 && word === "capacity" ? [1] : sides);
   }
 
@@ -283,10 +281,4 @@ export class Overlay extends Pencil {
     this.c.closePath();
     this.c.fill();
   }
-
-}
-
-/** @param {number | bigint | null | undefined} bytes */
-function known(bytes) {
-  return bytes === null || bytes === undefined ? undefined : Number(bytes);
 }

@@ -25,6 +25,7 @@ export class Pencil {
     this.width = picture.width ?? 1;
     this.height = picture.height ?? 1;
     /** @type {number[][]} */ this.taken = [];
+    /** Lines that are drawn once all texts have their places. @type {(() => void)[]} */ this.later = [];
     this.c.font = FONT;
   }
 
@@ -75,12 +76,13 @@ export class Pencil {
     return isFree;
   }
 
-  /** Draw with the picture's borders as a clip. */
-  clipped(/** @type {() => void} */ draw) {
+  /** Draw with the picture's borders as a clip, and with gaps at `texts`, so that no line crosses a word. */
+  clipped(/** @type {() => void} */ draw, /** @type {number[][]} */ texts = []) {
     this.c.save();
     this.c.beginPath();
     this.c.rect(GUTTER.left, 0, this.width, this.height);
-    this.c.clip();
+    for (const [left, top, right, bottom] of texts) this.c.rect(left, top, right - left, bottom - top);
+    this.c.clip("evenodd");
     draw();
     this.c.restore();
   }

@@ -156,11 +156,14 @@ export class Picture {
     overlay.clipped(() => {
       if (this.demand) overlay.demand(this.demand);
       overlay.pools();
-      if (look.time !== null) overlay.timeLine(Math.min(look.time + 0.5, this.plan.span), theme.soft, [4, 3]);
       overlay.labels(look.found ? labelled.filter((row) => look.found?.[this.plan.taken.buffer[row]]) : labelled);
-      this.drawMarks(overlay, theme);
-      this.extra(overlay);
       overlay.spans();
+      overlay.clipped(() => {
+        overlay.later.forEach((draw) => draw());
+        if (look.time !== null) overlay.timeLine(Math.min(look.time + 0.5, this.plan.span), theme.soft, [4, 3]);
+        this.drawMarks(overlay, theme);
+        this.extra(overlay);
+      }, overlay.taken);
       overlay.titles();
     });
     overlay.axes();

@@ -56,9 +56,10 @@ export class SvgContext {
     this.parts.push("</g>".repeat(this.groups.pop() ?? 0));
   }
 
-  clip() {
+  /** @param {string} [rule]  `evenodd` or `nonzero` */
+  clip(rule = "nonzero") {
     clips += 1;
-    this.parts.push(`<clipPath id="c${clips}"><path d="${this.path}"/></clipPath>`);
+    this.parts.push(`<clipPath id="c${clips}"><path d="${this.path}" clip-rule="${rule}"/></clipPath>`);
     this.group(`clip-path="url(#c${clips})"`);
   }
 

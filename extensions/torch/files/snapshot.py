@@ -23,7 +23,7 @@ from itertools import accumulate
 from typing import Any, ClassVar, NoReturn
 
 from memplan.extensions.torch.files.allocator_settings import ROUNDING, settings_of_snapshot
-from memplan.extensions.torch.files.storages import Segment, StepMemory, Storage
+from memplan.extensions.torch.files.storages import Role, Segment, StepMemory, Storage
 from memplan.planner.errors import FormatError, excerpt
 from memplan.planner.foreign.imported import ImportedProblem, plan_of_offsets, problem_of_rows, refuse_dims, size_of
 from memplan.planner.foreign.model_options import ModelOptions
@@ -33,6 +33,8 @@ _ASKED = "free_requested"
 _PLAIN = ("oom", "snapshot", "annotate", _ASKED)
 """The actions that change neither a block nor a segment."""
 _CHANGES = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}
+_ROLES: Mapping[str, Role] = {"/torch/optim/": "optimizer", "/torch/autograd/": "gradients"}
+"""The role of what is made under files of torch, by a part of their names; of what they free again, none."""
 _SMALL_SEGMENT = 2 << 20
 _REFUSED = frozenset(pickle.DUP + pickle.EMPTY_SET + pickle.ADDITEMS + pickle.FROZENSET + pickle.BYTEARRAY8)
 """The codes of a pickle that no snapshot needs, and with which a few bytes could take much memory."""
@@ -265,7 +267,12 @@ def _recorded_step(snapshot: Mapping[str, Any], device: int, trace: Sequence[Any
             step.tensors.append(replace(_read_storage(event), start=len(step.events), phase="forward"))
             step.events.append(at[address])
         elif action in freed and address in at:
-            step.tensors[at[address]].end = len(step.events)
+            tensor = step.tensors[at[address]]
+            tensor.end = len(step.events)
+            if tensor.role in ("optimizer", by := _role_of(event)):
+                tensor.role = "temporaries"
+            elif tensor.role == "temporaries" and by == "gradients":
+                tensor.role = "activations"
             step.events.append(~at.pop(address))
         elif action == "segment_alloc":
             step.requested.append((address, event["size"]))
@@ -381,23 +388,40 @@ def _event_row(event: Mapping[str, Any], path: str) -> dict[str, Any]:
 
 
 def _read_storage(event: Mapping[str, Any]) -> Storage:
-    """Return the storage that an event allocates or frees, marked as older than the step."""
-    frames = event.get("frames")
-    lines = [frame for frame in frames if isinstance(frame, dict)] if isinstance(frames, (list, tuple)) else []
-    names = ((name, row.get("line")) for row in lines if isinstance(name := row.get("filename"), str))
-    own = ((name, at) for name, at in names if name.endswith(".py") and "/torch/" not in name)
-    line = next((f"{name}:{at if isinstance(at, int | str) else None}" for name, at in own), "")
-    label = event.get("user_metadata")
+    """Return the storage that an event allocates or frees, marked as older than the step.
+
+    Its line is the innermost one outside of torch, or if there is none, the innermost one.
+    """
+    rows = [(name, at if isinstance(at, int | str) else None) for name, at in _frames(event) if name.endswith(".py")]
+    own = [row for row in rows if "/torch/" not in row[0]] or rows
+    line = f"{own[0][0]}:{own[0][1]}" if own else ""
+    label, is_end = event.get("user_metadata"), event.get("action") in (*_FREED, _ASKED)
     return Storage(
         event["size"],
         0,
         "given",
-        line=line,
+        line=f"freed at {line}" if line and is_end else line,
+        role="temporaries" if is_end else _role_of(event),
         stream=event["stream"],
         private=_private_pool(event.get("pool_id")),
         label=label if isinstance(label, str) else "",
         address=event["addr"],
     )
+
+
+def _frames(event: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the file and the line of each entry of an event's stack, the innermost first."""
+    frames = event.get("frames")
+    for row in frames if isinstance(frames, (list, tuple)) else ():
+        if isinstance(row, dict) and isinstance(name := row.get("filename"), str):
+            yield name, row.get("line")
+
+
+def _role_of(event: Mapping[str, Any]) -> Role:
+    """Return the role that the stack of an event shows: made by an optimizer, by a backward pass, or by neither."""
+    files = [name for name, _ in _frames(event)]
+    roles = (role for part, role in _ROLES.items() if any(part in name for name in files))
+    return next(roles, "temporaries")
 
 
 def _name_graphs(step: StepMemory) -> None:

@@ -16,10 +16,11 @@ from memplan.extensions.torch.files.snapshot import recorded_steps
 from memplan.extensions.torch.inside.answer import FitsAnswer, compare_with_snapshot, judge_step
 from memplan.extensions.torch.inside.demand import is_sure_to_fit, unsure_operators
 from memplan.extensions.torch.inside.device import FitsOptions
-from memplan.extensions.torch.inside.step import TorchStep
+from memplan.extensions.torch.inside.step import TorchStep, error_text
 from memplan.extensions.torch.inside.ways import find_remedies, sizes_of
 from memplan.files import prefix_file_name
 from memplan.planner.errors import InputError, OptionError, excerpt
+from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.questions.reading import validate_options
 
 _FIELDS = ("model", "inputs", "loss", "targets", "optimizer", "step")
@@ -84,7 +85,7 @@ def fits_of_script(script: str, *, computed: bool = False, **options: Any) -> Fi
     """
     path, colon, name = script.rpartition(":")
     if not colon or not path.endswith(".py"):
-        raise OptionError(f"script: must be FILE.py:FUNCTION, got {excerpt(script)}")
+        raise OptionError(f"script: must be FILE.py:FUNCTION, such as step.py:make, got {excerpt(script)}")
     if not Path(path).is_file():
         raise InputError(f"{path}: no such file")
     with nullcontext() if computed else torch.device("meta"):
@@ -98,15 +99,14 @@ def fits_of_script(script: str, *, computed: bool = False, **options: Any) -> Fi
             spec.loader.exec_module(module)
             function = getattr(module, name, None)
             if not callable(function):
-                raise InputError(f"{path}: must define the function {excerpt(name)}")
+                hint = did_you_mean(name, [each for each in vars(module) if callable(getattr(module, each))])
+                raise InputError(f"{path}: must define the function {excerpt(name)}{hint}")
             parameters = inspect.signature(function).parameters
             step = _script_arguments(script, function())
         except InputError:
             raise
         except Exception as error:
-            raise InputError(
-                f"{script}: must run without errors: {_line_prefix(error, path)}{type(error).__name__}: {error}"
-            ) from error
+            raise InputError(f"{script}: must run without errors: {error_text(error)}") from error
 
     def step_of(name: str, size: int) -> TorchStep:
         with nullcontext() if computed else torch.device("meta"):
@@ -120,18 +120,10 @@ def fits_of_script(script: str, *, computed: bool = False, **options: Any) -> Fi
 def _script_arguments(script: str, given: Any) -> dict[str, Any]:
     """Return the dictionary of arguments that a script's function returned; raises InputError for any other result."""
     if not isinstance(given, dict) or not {"model", "inputs"} <= given.keys() <= {*_FIELDS}:
-        got = ", ".join(map(str, given)) if isinstance(given, dict) else type(given).__name__
+        names = list(map(str, given)) if isinstance(given, dict) else []
+        hint = "".join(did_you_mean(name, _FIELDS) for name in names if name not in _FIELDS)
         raise InputError(
             f"{script}: must return a dictionary with model and inputs, and optionally {', '.join(_FIELDS[2:])}, got "
-            f"{excerpt(got)}"
+            f"{excerpt(', '.join(names) or type(given).__name__)}{hint}"
         )
     return given
-
-
-def _line_prefix(error: BaseException, path: str) -> str:
-    """Return the script's last line in an error's traceback, as a prefix of the error message."""
-    trace, line = error.__traceback__, None
-    while trace is not None:
-        line = trace.tb_lineno if trace.tb_frame.f_code.co_filename == path else line
-        trace = trace.tb_next
-    return f"line {line}: " if line is not None else ""

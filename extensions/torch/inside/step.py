@@ -24,14 +24,14 @@ from torch.utils.checkpoint import checkpoint
 
 from memplan.extensions.torch.inside.recording import OF_MEMPLAN, OF_TORCH, Recording
 from memplan.extensions.torch.inside.tracing import interpret
-from memplan.planner.errors import InputError, OptionError, excerpt
+from memplan.planner.errors import InputError, OptionError, escape_controls, excerpt, shorten
 
 OPTIMIZERS: dict[str, Callable[..., Any]] = {
     "sgd": partial(torch.optim.SGD, lr=0.01),
     "adam": torch.optim.Adam,
     "adamw": torch.optim.AdamW,
 }
-_MOST_SAID = 300
+_MOST_SAID = 160
 
 
 @dataclass(frozen=True)
@@ -88,18 +88,19 @@ class TorchStep:
         except (DataDependentOutputException, DynamicOutputShapeException) as error:
             raise InputError(
                 f"{_stop_location(recording)}: must not read values of fake tensors, which have no values, got "
-                f"{error.func}: give computed=True to run the step on real values"
+                f"{_line_of_user(error)}{error.func}: give computed=True (--computed) to run the step on real values"
             ) from error
         except InputError:
             raise
         except Exception as error:
-            text = excerpt(f"{type(error).__name__}: {error}"[:_MOST_SAID])
+            text = error_text(error)
             has_targets = not isinstance(self.targets, (tuple, list)) or len(self.targets) > 0
             if self.loss is not None and not has_targets and "missing" in str(error):
                 raise InputError(f"targets: must be given for this loss, got none: {text}") from error
-            raise InputError(
-                f"{_stop_location(recording)}: must run on its inputs: {_line_of_user(error)}{text}"
-            ) from error
+            is_of_loss = self.loss is not None and recording.phase == "forward" and not recording.modules
+            place = "loss" if is_of_loss else _stop_location(recording)
+            given = "the result and targets" if is_of_loss else "its inputs"
+            raise InputError(f"{place}: must run on {given}: {text}") from error
         finally:
             log.disabled = is_quiet
             recording.close()
@@ -276,6 +277,12 @@ def _scalar_loss(loss: Any) -> Any:
             "the result and the targets"
         )
     return scalar
+
+
+def error_text(error: BaseException) -> str:
+    """Return an error of the user's code on one line: his file and line, and the error's type and message."""
+    said = " ".join(f"{type(error).__name__}: {error}".split())
+    return _line_of_user(error) + escape_controls(shorten(said, _MOST_SAID))
 
 
 def _line_of_user(error: BaseException) -> str:

@@ -69,7 +69,7 @@ def find_remedies(
             for name, (size, step_of) in sizes.items()
         ),
         checkpoint=recompute,
-        order=better_order(recording, usable, time_limit_s),
+        order=better_order(recording, max(usable, 0), time_limit_s),
     )
 
 

@@ -83,7 +83,7 @@ def test_the_command_shapes_plans_an_exported_program_for_all_sizes(capsys: pyte
     assert main(["shapes", model, "--limits", "--within", "4KiB", "--symbol", "s77=2..", "--format", "table"]) == 0
     assert "s77 up to 84, which no plan can pass" in capsys.readouterr().out
     for wrong, sentence in (
-        (["--symbol", "s77=4"], "symbol: must be a symbol and its range, such as n=2..2048, got"),
+        (["--symbol", "s77=4"], "symbol: must be a symbol and its range, such as n=2..2048 or n=8..:8, got"),
         (["--symbol", "b=2..9"], 'symbol: must be a named dimension of the model (s77), got "b"'),
     ):
         assert main(["shapes", model, *wrong]) == 2

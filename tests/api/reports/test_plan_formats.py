@@ -13,8 +13,8 @@ import pytest
 
 from memplan.api.cli.main import main
 from memplan.api.reports import picture
-from memplan.api.reports.memory_tables import memory_tables, peak_over_time
 from memplan.api.reports.plan_formats import write_plan
+from memplan.planner.foreign.memory_tables import memory_tables, peak_over_time
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
@@ -110,10 +110,10 @@ def test_the_format_exir_numbers_memories_from_1_and_reserves_0_for_constants() 
         "peak_memory_usages_per_memory": [48, 20],
         "peak_memory_usage": {"bytes": 68, "node": 1},
         "specs": [
-            {"id": "a", "mem_id": 1, "mem_obj_id": 0, "mem_offset": 0},
-            {"id": 7, "mem_id": 2, "mem_obj_id": 0, "mem_offset": 0},
-            {"id": "view", "mem_id": 2, "mem_obj_id": 0, "mem_offset": 16},
-            {"id": "late", "mem_id": 1, "mem_obj_id": 0, "mem_offset": 0},
+            {"id": "a", "mem_id": 1, "mem_obj_id": 0, "mem_offset": 0, "size": 48},
+            {"id": 7, "mem_id": 2, "mem_obj_id": 0, "mem_offset": 0, "size": 20},
+            {"id": "view", "mem_id": 2, "mem_obj_id": 0, "mem_offset": 16, "size": 4},
+            {"id": "late", "mem_id": 1, "mem_obj_id": 0, "mem_offset": 0, "size": 30},
         ],
     }
 

@@ -28,7 +28,7 @@ def test_exported_triples_follow_the_buffer_order_of_the_problem() -> None:
 def test_executorch_export_numbers_memories_from_one_and_rounds_sizes_up() -> None:
     plan = export_json("executorch")
     assert plan["bufsizes"] == [0, 68, 120, 0]
-    assert plan["specs"][2] == {"id": 7, "mem_id": 2, "mem_offset": 16, "size": 100}
+    assert plan["specs"][2] == {"id": 7, "mem_id": 2, "mem_obj_id": 1, "mem_offset": 16, "size": 100}
     assert [spec["id"] for spec in plan["specs"]] == list(PLACES)
 
 

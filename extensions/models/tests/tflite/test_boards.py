@@ -127,31 +127,40 @@ def test_the_script_puts_the_arena_into_the_fast_memory_and_the_model_into_flash
     )
 
 
-def test_the_printed_commands_lead_from_a_model_and_a_chip_to_a_linked_program_of_two_memories(
-    project: Path, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("addresses", [("", ""), ("@0x20000000", "@0x60000000")])
+def test_six_printed_commands_lead_from_a_model_and_a_chip_to_a_linked_program_of_two_memories(
+    addresses: tuple[str, str], project: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    line, lines = "check model.tflite --target esp32s3 --kernels esp-nn --budget 20KiB --format table", list[str]()
-    for name in ("plan", "convert"):
-        lines.append(line)
+    def printed_commands(line: str, word: str) -> list[str]:
         assert main(shlex.split(line)) == (1 if line.startswith("check") else 0)
-        printed = re.findall(rf"`memplan ({name} model.tflite [^`]*)`", "".join(capfd.readouterr()))
-        (line,) = [each for each in printed if "--pool psram" in each or each.endswith("_memory.c")]
-    assert main(shlex.split(line)) == 0
+        return [each for each in re.findall("`([^`]*)`", "".join(capfd.readouterr())) if word in each]
+
+    chip = "--target stm32h7 --kernels cmsis-nn"
+    (plan_line,) = printed_commands(f"check model.tflite {chip} --budget 12KiB --format table", "--pool psram")
+    for pool, address in zip(("12288", "unlimited"), addresses, strict=True):
+        plan_line = plan_line.replace(pool, pool + address)
+    (convert_line,) = printed_commands(plan_line.removeprefix("memplan "), "_memory.c")
+    *scripts, compiling, linking, measuring = printed_commands(convert_line.removeprefix("memplan "), "_memory.")
     plan = json.loads((project / "plan.json").read_text())
     assert {row["pool"] for row in plan["placements"]} == {"sram", "psram"}
-    assert (plan["read_with"]["target"], plan["read_with"]["kernels"]) == ("esp32s3", "esp-nn")
-    names = ("m.c", "model_memory.c")
-    Path("m.c").write_text(
-        '#include "model_memory.h"\nint net_main(void) { model_memory_pool_sram[0] = 1;'
+    assert (plan["read_with"]["target"], plan["read_with"]["kernels"]) == ("stm32h7", "cmsis-nn")
+    assert len(scripts) == any(addresses)
+    assert all(printed_commands(line.removeprefix("memplan "), "memplan") == [] for line in scripts)
+    Path("main.c").write_text(
+        '#include "model_memory.h"\nint main(void) { model_memory_pool_sram[0] = 1;'
         " return model_memory_pool_psram[MODEL_MEMORY_POOL_SIZE_psram - 1] + MODEL_MEMORY_RUNTIME_TAIL; }\n"
     )
-    for name in names:
-        run("arm-none-eabi-gcc", "-std=c11", *CORTEX_M, name, "-o", f"{name}.o")
-    run("arm-none-eabi-gcc", "-nostdlib", "-Wl,-e,net_main", *(f"{name}.o" for name in names), "-o", "board.elf")
-    sizes = {
-        row.split()[3]: int(row.split()[1], 16)
-        for row in run("arm-none-eabi-nm", "-S", "board.elf").splitlines()
-        if "pool" in row
+    ends = "__bss_start__ = 0; __bss_end__ = 0; end = ORIGIN(RAM);"
+    Path("board.ld").write_text(f"INCLUDE model_memory.ld\n{SCRIPT % ''}{ends}".replace("net_main", "main"))
+    for line in (compiling, linking):
+        run(*shlex.split(line))
+    assert "filename" in run(*shlex.split(measuring))
+    symbols = [
+        line.split() for line in run("arm-none-eabi-nm", "-S", "model_memory.elf").splitlines() if "_pool_" in line
+    ]
+    places = {name: (int(place, 16), int(size, 16)) for place, size, _, name in symbols}
+    assert {name: size for name, (_, size) in places.items()} == {
+        f"model_memory_pool_{pool['name']}": pool["used"] for pool in plan["pools"]
     }
-    assert sizes == {f"model_memory_pool_{pool['name']}": pool["used"] for pool in plan["pools"]}
-    assert len(lines) + 1 + len(names) + 1 == 6
+    for pool, address in zip(("sram", "psram"), addresses, strict=True):
+        assert not address or places[f"model_memory_pool_{pool}"][0] == int(address[1:], 16)

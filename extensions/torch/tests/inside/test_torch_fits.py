@@ -258,7 +258,11 @@ def two_device_model() -> Any:
 @pytest.mark.parametrize(
     ("model", "options", "said"),
     [
-        (Chooses, {}, r"model.inner: must not read values of fake tensors, .* give computed=True"),
+        (
+            Chooses,
+            {},
+            r"model.inner: must not read .*, got test_torch_fits.py:\d+: .* give computed=True \(--computed\)",
+        ),
         (two_device_model(), {}, r"model.1.weight: must be on the device of 0.weight \(cpu\), got meta"),
         (torch.nn.ReLU, {"optimizer": "sgd"}, "optimizer: must have trainable parameters, got a model without any"),
         (lambda: torch.nn.Linear(5, 4), {}, "model: must run on its inputs: .*RuntimeError"),
@@ -269,6 +273,11 @@ def two_device_model() -> Any:
             "loss: must return one number that depends on a parameter",
         ),
         (lambda: torch.nn.Linear(4, 4), {"optimizer": "lion"}, "optimizer: must be one of sgd, adam, adamw"),
+        (
+            torch.nn.ReLU,
+            {"loss": torch.nn.functional.cross_entropy, "targets": torch.zeros(2, 3, dtype=torch.long)},
+            "loss: must run on the result and targets: .*target",
+        ),
         (lambda: 3, {}, "model: must be a torch.nn.Module or a function that returns one"),
         (torch.nn.ReLU, {"allocator": "mimalloc"}, "allocator: must be"),
         (torch.nn.ReLU, {"suggest": True}, "suggest: applies only with capacity, got true"),
@@ -294,6 +303,7 @@ def test_the_command_fits_runs_the_function_of_a_script(tmp_path: Path, capsys: 
         "    return {'model': model, 'inputs': torch.randn(2, 2**13), 'optimizer': 'adam',\n"
         "        'loss': lambda made: made.sum()}\n"
         "def wrong():\n    return torch.mm(3)\n"
+        "def typed():\n    return {'model': 1, 'inputs': 2, 'optimiser': 3}\n"
     )
     assert main(["fits", f"{script}:build", "--capacity", "512MiB"]) == 1
     assert json.loads(capsys.readouterr().out)["fits"] is False
@@ -305,9 +315,16 @@ def test_the_command_fits_runs_the_function_of_a_script(tmp_path: Path, capsys: 
     picture, page, answer = (file.read_text() for file in files)
     assert f"peak {json.loads(answer)['peak']:,} bytes" in picture
     assert f"<title>{script}:build" in page
-    for call, said in (("wrong", "line 7: TypeError"), ("none", "must define the function")):
-        assert main(["fits", f"{script}:{call}"]) == 2
+    for call, said in (
+        ("wrong", "small.py:7: TypeError: "),
+        ("bild", 'must define the function "bild" (did you mean build?)'),
+        ("typed", 'got "model, inputs, optimiser" (did you mean optimizer?)'),
+        ("build -o x.png", "output: must end in .html, .json, .svg"),
+    ):
+        assert main(["fits", *f"{script}:{call}".split()]) == 2
         assert said in capsys.readouterr().err
+    # The usable memory is below 0, as a workspace is larger than the capacity.
+    assert main(["fits", f"{script}:build", "--capacity", "1KiB", "--suggest"]) == 1
 
 
 def test_a_traced_step_is_compared_with_its_snapshot(tmp_path: Path, capsys: Any) -> None:

@@ -265,3 +265,32 @@ def test_the_command_fits_decides_whether_a_recorded_snapshot_fits(tmp_path: Pat
     assert "left: 10,485,760 bytes" in capsys.readouterr().out
     assert main(["fits", str(path), "--capacity", "20MiB"]) == 1
     assert json.loads(capsys.readouterr().out)["devices"][0]["fits"] is False
+
+
+def test_rows_at_the_peak_of_a_snapshot_have_the_line_and_the_role_that_their_stacks_show() -> None:
+    def event(action: str, k: int, *names: str) -> dict[str, Any]:
+        frames = [{"filename": name, "line": 7 + i, "name": "f"} for i, name in enumerate(names)]
+        return {"action": action, "addr": 4096 * k, "size": 1024 * k, "frames": frames}
+
+    engine, adam = "lib/torch/autograd/graph.py", "lib/torch/optim/adam.py"
+    alloc, free = "alloc", "free_completed"
+    trace = [
+        event(alloc, 1, "lib/torch/nn/functional.py", "net.py"),
+        event(alloc, 2, engine, "train.py"),
+        event(alloc, 3, adam, "train.py"),
+        event(alloc, 4, "lib/torch/_utils.py"),
+        event(alloc, 5, engine),
+        event(free, 5, engine),
+        event(free, 1, engine, "train.py"),
+        event(free, 6, "old.py"),
+    ]
+    step = json.dumps({"segments": [], "device_traces": [trace]}).encode()
+    (device,) = fits_of_snapshot(step).devices
+    assert {(row.bytes, row.role, row.line) for row in device.alive} == {
+        (1024, "activations", "net.py:8"),
+        (2048, "gradients", "train.py:8"),
+        (3072, "optimizer", "train.py:8"),
+        (4096, "temporaries", "lib/torch/_utils.py:7"),
+        (5120, "temporaries", "lib/torch/autograd/graph.py:7"),
+        (6144, "temporaries", "freed at old.py:7"),
+    }
