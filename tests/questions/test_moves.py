@@ -14,6 +14,7 @@ import memplan
 from memplan.api.reports.picture import draw
 from memplan.api.reports.plan_formats import PLAN_FORMATS, write_plan
 from memplan.api.requests import head_of, parse_request
+from memplan.extensions.page.file_page import plan_view
 from memplan.planner.errors import InputError, OptionError, PlanError, ProblemError
 from memplan.planner.foreign.layout import lay_out
 from memplan.planner.foreign.writing import EXPORTERS, export
@@ -106,6 +107,8 @@ def test_pieces_are_a_valid_plain_plan_with_names_of_their_own(plan: memplan.Pla
     assert list(problem.buffers.ids) == ["skip#1", "skip#2", "skip#3", "big"]
     assert not verify(problem, pieces.model_copy(update={"cost": None, "cost_lower_bound": None, "proof": None}))
     assert draw(PROBLEM, plan).count(b"<title>skip#") == 3
+    assert b"<title>skip: 64 bytes copied from psram to sram at time 4</title>" in draw(PROBLEM, plan)
+    assert plan_view(PROBLEM, plan)["plan"]["copies"] == [{"time": 0, "pair": [0, 1]}, {"time": 4, "pair": [1, 2]}]
     assert [*plan_lines(plan)][1:4] == [
         "2 buffers in 4 pieces",
         'from "sram" to "psram": 1 copy, 64 bytes',
