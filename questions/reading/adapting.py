@@ -30,6 +30,8 @@ SizeTexts = Annotated[Texts, BeforeValidator(_texts_of_sizes)]
 Row = dict[str, Any]
 PLAIN_MOVES = "lead=0"
 """The value of the option `moves` that says no more than that buffers may move."""
+MovesText = Annotated[str, BeforeValidator(lambda value: PLAIN_MOVES if value is True else value)]
+"""The rules for copies as a text, or true."""
 RAM, FLASH = Pool.model_construct(name="ram"), Pool.model_construct(name="flash")
 """The default pools for a model whose constants are planned too."""
 
@@ -77,7 +79,7 @@ class ProblemOptions(WireValue):
         " repeated.",
     )
 
-    moves: Annotated[str, BeforeValidator(lambda value: PLAIN_MOVES if value is True else value)] | None = Field(
+    moves: MovesText | None = Field(
         None,
         description="Let buffers move between pools, so that the fewest bytes are moved: the steps that a copy takes,"
         " and the most bytes of the copies that begin in one step, as in lead=1,bytes_per_step=4KiB.",
