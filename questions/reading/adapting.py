@@ -30,7 +30,7 @@ SizeTexts = Annotated[Texts, BeforeValidator(_texts_of_sizes)]
 Row = dict[str, Any]
 PLAIN_MOVES = "lead=0"
 """The value of the option `moves` that says no more than that buffers may move."""
-MovesText = Annotated[str, BeforeValidator(lambda value: PLAIN_MOVES if value is True else value)]
+MovesText = Annotated[str, BeforeValidator(lambda value: PLAIN_MOVES if value in (True, "true") else value)]
 """The rules for copies as a text, or true."""
 RAM, FLASH = Pool.model_construct(name="ram"), Pool.model_construct(name="flash")
 """The default pools for a model whose constants are planned too."""

@@ -36,7 +36,7 @@ from memplan.solvers.moves.program import Capacity, PiecesProgram, capacities
 from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.processes.child import ChildProcess
-from memplan.solvers.search.control import Control
+from memplan.solvers.search.control import Control, ignore_report
 
 _MARGINS = (0.0, 0.001, 0.003, 0.01, 0.02, 0.05, 0.1, 0.2)
 """The parts of each limited pool that the program leaves free, one after another, until its pieces can be packed."""
@@ -190,7 +190,7 @@ class _Search:
         part = problem_of_pieces(self.problem, pieces, q)
         seconds = max(0.05, self.control.remaining_s * share)
         due = self.control.deadline.bring_forward(self.control.remaining_s - seconds)
-        control = replace(self.control, deadline=due, note=None)
+        control = replace(self.control, deadline=due, note=None, report=ignore_report)
         options = SolveOptions.model_construct(time_limit_s=seconds, seed=self.options.seed)
         if self.problem.pools[q].size is None:
             part = part.model_copy(update={"objective": "peak"})

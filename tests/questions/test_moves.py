@@ -209,6 +209,12 @@ def test_a_sweep_shows_what_more_of_a_pool_saves() -> None:
     assert [(row.size, row.cost) for row in found.points] == [(64, 512), (96, 512), (128, 0)]
 
 
+def test_the_peaks_of_single_pools_are_not_reported_as_progress() -> None:
+    said: list[Any] = []
+    memplan.plan(PROBLEM, control=Control(report=said.append))
+    assert said == []
+
+
 def test_a_plan_costs_no_more_than_the_one_from_which_it_starts(plan: memplan.Plan) -> None:
     assert memplan.solve(PROBLEM, start=plan, solver="greedy").cost == plan.cost
 

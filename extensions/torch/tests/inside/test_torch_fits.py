@@ -299,12 +299,15 @@ def test_the_command_fits_runs_the_function_of_a_script(tmp_path: Path, capsys: 
     assert json.loads(capsys.readouterr().out)["fits"] is False
     assert main(["fits", f"{script}:build", "--capacity", "2GiB", "--format", "table"]) == 0
     assert capsys.readouterr().out.startswith("fits: simulated")
-    files = [tmp_path / name for name in ("small.svg", "small.html", "small.json")]
+    files = [tmp_path / name for name in ("small.svg", "small.html", "small.json", "small.graph.json")]
     assert main(["fits", f"{script}:build", *(part for file in files for part in ("-o", str(file)))]) == 0
     assert capsys.readouterr().out == ""
-    picture, page, answer = (file.read_text() for file in files)
+    picture, page, answer = (file.read_text() for file in files[:3])
     assert f"peak {json.loads(answer)['peak']:,} bytes" in picture
     assert f"<title>{script}:build" in page
+    pools = ("--pool", "gpu=1000MiB", "--pool", "host,direct=false,cost=1", "--moves", "--time-limit", "5")
+    assert main(["plan", str(files[3]), *pools, "--format", "status,moved_bytes"]) == 0
+    assert {row["from"] for row in json.loads(capsys.readouterr().out)["moved_bytes"]} <= {"gpu", "host"}
     for call, said in (("wrong", "line 7: TypeError"), ("none", "must define the function")):
         assert main(["fits", f"{script}:{call}"]) == 2
         assert said in capsys.readouterr().err
