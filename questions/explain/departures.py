@@ -1,4 +1,4 @@
-"""Why buffers that move leave a fast pool: how full the pool is until they return, and what they cost elsewhere."""
+"""The reasons for which buffers that move leave a fast pool: who fills it until they return, and at what cost."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Departure(Answer):
     displaced: int
     """How many of their bytes would have to leave so that the buffer can stay."""
     no_room: tuple[tuple[int, int], ...]
-    """The times, as half-open ranges, at which its bytes do not fit beside those of the others."""
+    """The times, as half-open ranges, at which its bytes do not fit in addition to those of the others."""
     cost: float
     """The cost of its accesses and copies."""
     cost_elsewhere: float | None

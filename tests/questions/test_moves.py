@@ -14,6 +14,8 @@ import memplan
 from memplan.api.reports.picture import draw
 from memplan.api.reports.plan_formats import PLAN_FORMATS, write_plan
 from memplan.api.requests import head_of, parse_request
+from memplan.extensions.files.compare.compare import compare
+from memplan.extensions.files.compare.moving import MovesComparison
 from memplan.extensions.page.file_page import plan_view
 from memplan.planner.errors import InputError, OptionError, PlanError, ProblemError
 from memplan.planner.foreign.layout import lay_out
@@ -238,13 +240,14 @@ def test_an_explanation_says_why_a_buffer_leaves_and_what_it_costs() -> None:
 
 def test_moves_are_compared_with_the_baseline_and_with_none(plan: memplan.Plan) -> None:
     data = to_json(WITH_RETURN)
-    found = memplan.compare(data, memplan.plan(Problem.model_validate(WITH_RETURN)))
+    found = compare(data, plan=memplan.plan(Problem.model_validate(WITH_RETURN)))
+    assert isinstance(found, MovesComparison)
     assert [(row.name, row.cost, row.pieces, row.copies) for row in found.plans] == [
         *(("given", 320, 5, 2), ("without moves", 576, 3, 0), ("baseline", 320, 5, 2), ("with moves", 320, 5, 2)),
     ]
     assert (found.saved, found.status) == (256, "optimal")
     with pytest.raises(PlanError, match="plan: must be a valid plan of the problem: "):
-        memplan.compare(data, plan)
+        compare(data, plan=plan)
 
 
 @pytest.mark.parametrize("use", [compile_problem, objects_from_problem])

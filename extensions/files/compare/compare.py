@@ -120,9 +120,9 @@ class ModelComparison(Answer):
 
 def compare(
     file: bytes,
-    plan: Plan | None = None,
     options: CompareOptions = CompareOptions(),
     control: Control = Control(),
+    plan: Plan | None = None,
 ) -> ModelComparison | MovesComparison:
     """Compare the memory planner of a model's own runtime with memplan: the bytes used, the bound, the bytes saved.
 
@@ -150,18 +150,18 @@ def compare(
     own: OwnPlan | None = None
     audited: OwnAudit | None = None
     late = tuple(_idle_options(shared, options))
-    plan = _plan_facts(apart.problem, time)
+    ours = _plan_facts(apart.problem, time)
     everything = sum(buffer.size for buffer in apart.problem.buffers if buffer.alias_of is None)
 
     def answer(in_place: OurPlan | None = None, reordered: OurPlan | None = None) -> ModelComparison:
         before = everything if own is None or own.peak is None else own.peak
-        after = (in_place or plan).peak
+        after = (in_place or ours).peak
         saved = None if after is None or is_partial or shared.has_unknown_scratch else before - after
         return ModelComparison(
             format=format_name,
             nothing_shared=everything,
             own=own,
-            memplan=plan,
+            memplan=ours,
             memplan_with_views=in_place,
             memplan_reordered=reordered,
             saved_by_order=None if reordered is None else _saved_bytes(after, reordered.peak),

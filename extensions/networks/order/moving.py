@@ -18,6 +18,8 @@ from memplan.solvers.moves.program import capacities
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 
+_TRIES = 4
+"""The number of places that are tried for each operation without an improvement before the search ends."""
 _PLAN_SHARE, _MOVE_SHARE = 0.35, 0.4
 """The parts of the time for the plan of each given order, and of the time that is left for moving operations."""
 
@@ -39,9 +41,9 @@ def order_for_moves(
     order, problem, plan = min(found, key=lambda each: _cost(each[2]))
     near = _improved_order(graph, order, pose, control.child(_MOVE_SHARE), Random(seed))
     if near != order and not control.is_over:
-        posed = pose(near)
+        tried = pose(near)
         order, problem, plan = min(
-            (order, problem, plan), (near, posed, _plan(posed, control, 1.0)), key=lambda each: _cost(each[2])
+            (order, problem, plan), (near, tried, _plan(tried, control, 1.0)), key=lambda each: _cost(each[2])
         )
     moved = MovedOrder.from_fields(plan, given_cost=found[0][2].cost)
     return answer.in_order(order, peak_of(graph, order), placed=PlanAndProblem(problem=problem, plan=plan), moved=moved)
@@ -75,20 +77,17 @@ def _improved_order(
         for each in before:
             followers[each].append(operation)
     least = _baseline_cost(pose(order)) if len(order) > 1 else 0.0
-    untried = [*order]
-    rng.shuffle(untried)
-    while untried and least > 0 and not control.is_over:
-        operation = untried.pop()
+    untried = list[int]()
+    tried = 0
+    while least > 0 and tried < _TRIES * len(order) and not control.is_over:
+        untried = untried or rng.sample(order, len(order))
+        operation, tried = untried.pop(), tried + 1
         at = {each: k for k, each in enumerate(order)}
         first = max((at[each] + 1 for each in graph.predecessors[operation]), default=0)
         last = min((at[each] - 1 for each in followers[operation]), default=len(order) - 1)
-        for place in {first, last, rng.randint(first, last)} - {at[operation]}:
-            if control.is_over:
-                break
-            rest = [each for each in order if each != operation]
-            tried = (*rest[:place], operation, *rest[place:])
-            if (cost := _baseline_cost(pose(tried))) < least:
-                least, order, untried = cost, tried, [each for each in order if each != operation]
-                rng.shuffle(untried)
-                break
+        place = rng.choice((first, last, rng.randint(first, last)))
+        rest = [each for each in order if each != operation]
+        moved = (*rest[:place], operation, *rest[place:])
+        if moved != order and (cost := _baseline_cost(pose(moved))) < least:
+            least, order, tried = cost, moved, 0
     return order

@@ -128,7 +128,8 @@ def test_reordered_programs_have_valid_problems() -> None:
     for seed in range(40):
         given = operations_from(random_program(seed))
         found = reorder_program(given, Control.from_limit(0.2, deterministic=True))
-        assert isinstance(read := found.read, ImportedProgram)
+        read = found.read
+        assert isinstance(read, ImportedProgram)
         body, new = (program.functions[program.entry].body for program in (given, read.operations))
         assert len(new) == sum(not isinstance(statement, Alloc | Free) for statement in body)
         assert found.answer.peak <= found.answer.given_peak
