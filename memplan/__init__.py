@@ -31,12 +31,12 @@ __all__ = [
     "convert", "Converted", "ConvertOptions", "explain", "ExplainAnswer", "ExplainOptions", "Explanation",
     "FileError", "FormatError", "infeasible_core", "InputError", "InvalidPlanError", "liveness", "LivenessAnswer",
     "LivenessOptions", "MemplanError", "ModelComparison", "MovesComparison", "ObjectsAnswer", "ObjectsProblem",
-    "OffsetMod", "OperationGraph", "OperationsError", "OptionError", "order", "order_operations", "OrderAnswer", "OrderOptions",
-    "Placement", "Plan", "plan", "PlanError", "PlanOptions", "Pool", "Problem", "ProblemError", "Progress",
-    "read_graph", "read_plan", "read_problem", "Recomputed", "Relative", "Repairs", "schedule", "ScheduleAnswer",
-    "ScheduleOptions", "select_fields", "Shadow", "shapes", "ShapesAnswer", "ShapesLimits", "ShapesOptions",
-    "solve", "Sweep", "sweep", "SweepOptions", "SymbolicOffsets", "SymbolicProblem", "Target", "Verdict",
-    "VerifiedShapes", "verify", "VerifyOptions", "Violation", "WhatIf", "write_plan", "write_problem",
+    "OffsetMod", "OperationGraph", "OperationsError", "OptionError", "order", "order_operations", "OrderAnswer",
+    "OrderOptions", "Placement", "Plan", "plan", "PlanError", "PlanOptions", "Pool", "Problem", "ProblemError",
+    "Progress", "read_graph", "read_plan", "read_problem", "Recomputed", "Relative", "Repairs", "schedule",
+    "ScheduleAnswer", "ScheduleOptions", "select_fields", "Shadow", "shapes", "ShapesAnswer", "ShapesLimits",
+    "ShapesOptions", "solve", "Sweep", "sweep", "SweepOptions", "SymbolicOffsets", "SymbolicProblem", "Target",
+    "Verdict", "VerifiedShapes", "verify", "VerifyOptions", "Violation", "WhatIf", "write_plan", "write_problem",
 ]
 # fmt: on
 _NAMES = {
