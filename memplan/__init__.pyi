@@ -11,7 +11,7 @@ from memplan.extensions.cascade.cascade import CascadeOptions as CascadeOptions
 from memplan.extensions.cascade.timing.target import Target as Target
 from memplan.extensions.files.compare.compare import CompareOptions as CompareOptions
 from memplan.extensions.files.compare.compare import ModelComparison as ModelComparison
-from memplan.extensions.files.compare.compare import MovesComparison as MovesComparison
+from memplan.extensions.files.compare.moving import MovesComparison as MovesComparison
 from memplan.extensions.files.convert.answer import Converted as Converted
 from memplan.extensions.files.convert.options import ConvertOptions as ConvertOptions
 from memplan.extensions.networks.files import read_graph as read_graph
