@@ -30,13 +30,13 @@ __all__ = [
     "certify", "CertifyOptions", "Change", "check", "CheckOptions", "compare", "CompareOptions", "Control",
     "convert", "Converted", "ConvertOptions", "explain", "ExplainAnswer", "ExplainOptions", "Explanation",
     "FileError", "FormatError", "infeasible_core", "InputError", "InvalidPlanError", "liveness", "LivenessAnswer",
-    "LivenessOptions", "MemplanError", "ModelComparison", "ObjectsAnswer", "ObjectsProblem", "OffsetMod",
-    "OperationGraph", "OperationsError", "OptionError", "order", "order_operations", "OrderAnswer", "OrderOptions",
-    "Placement", "Plan", "plan", "PlanError", "PlanOptions", "Pool", "Problem", "ProblemError", "Progress",
-    "read_graph", "read_plan", "read_problem", "Recomputed", "Relative", "Repairs", "schedule", "ScheduleAnswer",
-    "ScheduleOptions", "select_fields", "Shadow", "shapes", "ShapesAnswer", "ShapesLimits", "ShapesOptions",
-    "solve", "Sweep", "sweep", "SweepOptions", "SymbolicOffsets", "SymbolicProblem", "Target", "Verdict",
-    "VerifiedShapes", "verify", "VerifyOptions", "Violation", "WhatIf", "write_plan", "write_problem",
+    "LivenessOptions", "MemplanError", "ModelComparison", "MovesComparison", "ObjectsAnswer", "ObjectsProblem",
+    "OffsetMod", "OperationGraph", "OperationsError", "OptionError", "order", "order_operations", "OrderAnswer",
+    "OrderOptions", "Placement", "Plan", "plan", "PlanError", "PlanOptions", "Pool", "Problem", "ProblemError",
+    "Progress", "read_graph", "read_plan", "read_problem", "Recomputed", "Relative", "Repairs", "schedule",
+    "ScheduleAnswer", "ScheduleOptions", "select_fields", "Shadow", "shapes", "ShapesAnswer", "ShapesLimits",
+    "ShapesOptions", "solve", "Sweep", "sweep", "SweepOptions", "SymbolicOffsets", "SymbolicProblem", "Target",
+    "Verdict", "VerifiedShapes", "verify", "VerifyOptions", "Violation", "WhatIf", "write_plan", "write_problem",
 ]
 # fmt: on
 _NAMES = {
@@ -48,6 +48,7 @@ _NAMES = {
     "memplan.questions.certify.certify": ("CertifyOptions", "certify"),
     "memplan.questions.check.check": ("CheckOptions", "check"),
     "memplan.extensions.files.compare.compare": ("CompareOptions", "ModelComparison", "compare"),
+    "memplan.extensions.files.compare.moving": ("MovesComparison",),
     "memplan.extensions.files.convert.answer": ("Converted",),
     "memplan.extensions.files.convert.convert": ("convert",),
     "memplan.extensions.files.convert.options": ("ConvertOptions",),

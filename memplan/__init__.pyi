@@ -11,6 +11,7 @@ from memplan.extensions.cascade.cascade import CascadeOptions as CascadeOptions
 from memplan.extensions.cascade.timing.target import Target as Target
 from memplan.extensions.files.compare.compare import CompareOptions as CompareOptions
 from memplan.extensions.files.compare.compare import ModelComparison as ModelComparison
+from memplan.extensions.files.compare.moving import MovesComparison as MovesComparison
 from memplan.extensions.files.convert.answer import Converted as Converted
 from memplan.extensions.files.convert.options import ConvertOptions as ConvertOptions
 from memplan.extensions.networks.files import read_graph as read_graph
@@ -182,6 +183,7 @@ def compare(
     options: CompareOptions | None = ...,
     control: Control | None = ...,
     *,
+    plan: Plan | None | _File = ...,
     time_limit_s: float = ...,
     dims: Mapping[str, int | Sequence[int]] | str | int = ...,
     views: Literal["alias", "separate"] = ...,
@@ -192,7 +194,7 @@ def compare(
     name: str | None = ...,
     in_place: bool = ...,
     spare: Sequence[str] | str | int = ...,
-) -> ModelComparison: ...
+) -> ModelComparison | MovesComparison: ...
 def convert(
     file: bytes | Problem | _File,
     plan: Plan | None | _File = ...,
@@ -294,6 +296,8 @@ def order(
     alignment: int = ...,
     with_certificate: bool = ...,
     with_plan: bool = ...,
+    capacity: Sequence[str] | str | int = ...,
+    moves: str | None | str | int = ...,
     recompute: bool = ...,
     within: int | str | None | str | int = ...,
     extra_cost: float | None | str | int = ...,
@@ -410,6 +414,7 @@ __all__ = [
     "LivenessOptions",
     "MemplanError",
     "ModelComparison",
+    "MovesComparison",
     "ObjectsAnswer",
     "ObjectsProblem",
     "OffsetMod",

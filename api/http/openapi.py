@@ -150,7 +150,9 @@ def _call_descriptions() -> dict[str, dict[str, Any]]:
 def _question_description(question: Question[Any]) -> dict[str, Any]:
     answer = _PLAN_ANSWER
     if question.name != PLAN:
-        answer = {"description": "The answer.", "content": {JSON: {"schema": _schema_reference(question.answer)}}}
+        first, *others = map(_schema_reference, question.answers)
+        schema = {"oneOf": [first, *others]} if others else first
+        answer = {"description": "The answer.", "content": {JSON: {"schema": schema}}}
     return {**question_request(question), "responses": {"200": answer}}
 
 

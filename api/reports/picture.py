@@ -2,7 +2,8 @@
 
 All pools share the scales of bytes and time; a panel is as high as its pool's highest buffer, bound or size. Colours
 relate a buffer to the peak: alive at the fullest time, ending above the bound, or neither. Each rectangle has the id
-`buffer-ROW-LIFETIME` and a title that browsers show under the pointer.
+`buffer-ROW-LIFETIME` and a title that browsers show under the pointer. Arrows with the ids `copy-NUMBER` are the copies
+of buffers that move.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from math import ceil, log2
 import numpy as np
 
 from memplan.planner.errors import shorten
-from memplan.planner.model.moving import as_pieces
+from memplan.planner.model.moving import as_pieces, copies_between_pieces
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Pool, Problem
 from memplan.planner.model.sizes import size_text
@@ -63,6 +64,7 @@ def draw(problem: Problem, plan: Plan) -> bytes:
 
     A buffer without lifetimes is drawn over the whole time axis. Pieces of a buffer that moves are drawn one by one.
     """
+    copies = copies_between_pieces(plan)
     problem, plan = as_pieces(problem, plan)
     times = np.concatenate((problem.buffers.start, problem.buffers.end))
     span = (int(times.min()), int(times.max())) if len(times) else (0, 1)
@@ -78,13 +80,28 @@ def draw(problem: Problem, plan: Plan) -> bytes:
     height = sum(panel.height for panel in panels)
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" font-family="sans-serif"'
     lines = [f'{head} font-size="11">{_DARK}', f'<rect width="{_WIDTH}" height="{height}" fill="white"/>']
-    above = 0
+    above, tops = 0, list[int]()
     for panel in panels:
         lines.append(f'<g transform="translate(0 {above})">')
         lines += panel.lines()
         lines.append("</g>")
+        tops.append(above)
         above += panel.height
+    middles = {
+        box.row: top + (panel.y(box.low) + panel.y(box.high)) / 2
+        for panel, top in zip(panels, tops, strict=True)
+        for box in panel.boxes
+    }
+    for k, (copy, read, written) in enumerate(copies):
+        said = f"{copy.id}: {copy.bytes:,} bytes copied from {copy.source} to {copy.to} at time {copy.time}"
+        lines.append(_arrow(f"copy-{k}", said, panels[0].x(copy.time + 0.5), middles[read], middles[written]))
     return "\n".join([*lines, "</svg>\n"]).encode()
+
+
+def _arrow(name: str, said: str, x: float, begin: float, end: float) -> str:
+    tail = 5 if begin > end else -5
+    path = f"M{x} {begin:.2f}V{end:.2f}m-3 {tail}l3 {-tail}l3 {tail}"
+    return f'<g id="{name}"><title>{_escape(said)}</title><path d="{path}" fill="none" stroke="#222"/></g>'
 
 
 def _boxes_by_pool(problem: Problem, plan: Plan, span: tuple[int, int]) -> list[list[_Box]]:
@@ -126,7 +143,7 @@ class _Panel:
         """The height of the panel in pixels, including its axes and legend."""
         return _TOP + max(_LEAST_PLOT, round(_HEADROOM * self.top * self.scale)) + self.margin
 
-    def x(self, time: int) -> float:
+    def x(self, time: float) -> float:
         """Return the x coordinate of a time, in pixels from the left edge."""
         first, last = self.span
         return round(_LEFT + (_WIDTH - _LEFT - _RIGHT) * (time - first) / max(1, last - first), 2)

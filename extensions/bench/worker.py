@@ -26,6 +26,7 @@ from memplan.planner.bounds.lower_bound import lower_bound
 from memplan.planner.errors import FormatError, InvalidPlanError, MemplanError, OptionError, SolverFailedError
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.buffer_table import BufferTable, column
+from memplan.planner.model.moving import as_pieces
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -212,8 +213,10 @@ def peak_rss_bytes() -> int:
 
 def judge_plan(problem: Problem, plan: Plan) -> dict[str, Any]:
     """Return the fields of a Result for a plan, after verifying it, recomputing its peak and checking its claims."""
-    instance = compile_problem(problem)
-    bound = lower_bound(instance).total * instance.unit
+    bound = 0
+    if not problem.moves:
+        instance = compile_problem(problem)
+        bound = lower_bound(instance).total * instance.unit
     # The plan's lower bound holds for one pool, not for the sum of several pools, so use it only if there is one pool.
     if len(problem.pools) == 1:
         bound = max(bound, plan.lower_bound or 0)
@@ -233,7 +236,7 @@ def judge_plan(problem: Problem, plan: Plan) -> dict[str, Any]:
         facts["is_proved"] = all(each.cost == each.cost_lower_bound for each in every)
     if violations := verify(problem, plan):
         return {"outcome": "invalid", "message": f"{len(violations)} violations: {violations[0].message}", **facts}
-    peak = _total_peak(problem, plan)
+    peak = _total_peak(*as_pieces(problem, plan))
     if plan.peak not in (None, peak):
         return {
             "outcome": "invalid",

@@ -12,7 +12,7 @@ from typing import Any
 from memplan.extensions.page.one_file import one_file, static_text
 from memplan.planner.errors import count_text
 from memplan.planner.foreign.program_names import NO_NAMES, ProgramNames
-from memplan.planner.model.moving import as_pieces
+from memplan.planner.model.moving import as_pieces, copies_between_pieces
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.places import MOST_PAIRS
@@ -35,13 +35,17 @@ def plan_view(
     """
     verdict = verdict_on(problem, plan, most_pairs=most_pairs)
     inspection = verdict.model_dump(mode="json", include={"valid", "violations", "claims", "pools", "places"})
+    copies = copies_between_pieces(plan)
     problem, plan = as_pieces(problem, plan)
     inspection |= {"count": len(verdict.violations), "violations": inspection["violations"][:_LISTED]}
+    facts = plan.model_dump(mode="json", exclude_none=True, exclude=_NOT_SHOWN)
+    if copies:
+        facts["copies"] = [{"time": copy.time, "pair": pair} for copy, *pair in copies]
     return {
         "kind": "plan",
         "title": title,
         "problem": problem.model_dump(mode="json", exclude_defaults=True),
-        "plan": plan.model_dump(mode="json", exclude_none=True, exclude=_NOT_SHOWN),
+        "plan": facts,
         "names": None if names == NO_NAMES else asdict(names),
         "inspection": inspection,
     }

@@ -115,6 +115,10 @@ def _lines_of_remedies(found: Ways) -> Iterator[str]:
         yield f"with operations that run again: {best.recomputed:,} bytes, {100 * best.extra_cost:.1f} % more work"
 
 
+_GRAPH = ".graph.json"
+_OUTPUT = f".svg, .html: its plan; {_GRAPH}: its operations, for `order` and `plan --moves`; else the answer."
+
+
 @click.command(
     cls=SectionedCommand,
     params=[
@@ -140,7 +144,7 @@ def _lines_of_remedies(found: Ways) -> Iterator[str]:
         Flag("context", metavar="SIZE", help="The bytes to count for the context of the device."),
         Flag("nccl", metavar="SIZE", help="The bytes to count for the buffers of NCCL."),
         Flag("dim", multiple=True, metavar="NAME=SIZE", help="The size at which a graph of ggml runs."),
-        Flag("output", "--output", "-o", multiple=True, metavar="FILE", help=".svg, .html: its plan; else the answer."),
+        Flag("output", "--output", "-o", multiple=True, metavar="FILE", help=_OUTPUT),
         LIST_FORMAT,
     ],
 )
@@ -180,7 +184,7 @@ def fits(
     }
     for path in output:
         if path != STANDARD and suffix_of(path) not in ("", ".json", PICTURE, PAGE):
-            raise OptionError(f"output: must end in .html, .json, .svg, got {excerpt(path)}")
+            raise OptionError(f"output: must end in .html, .json, .graph.json or .svg, got {excerpt(path)}")
         refuse_unwritable(path)
     options: dict[str, Any] = {name: size for name, size in sizes.items() if size is not None}
     options["allocator"] = allocator
@@ -193,9 +197,9 @@ def fits(
         if wants_table(display)
         else to_json(answer) + b"\n"
     )
-    drawn = [path for path in output if suffix_of(path) in (PICTURE, PAGE)]
+    drawn = [path for path in output if suffix_of(path) in (PICTURE, PAGE) or path.endswith(_GRAPH)]
     for path in drawn:
-        write_output(path, _draw_plan(path, step, answer))
+        write_output(path, _graph_of(path, answer) if path.endswith(_GRAPH) else _draw_plan(path, step, answer))
     for path in [each for each in output if each not in drawn] or [STANDARD]:
         write_output(path, text)
     return 1 if answer.fits is False else 0
@@ -226,6 +230,15 @@ def _answer_for_file(data: bytes, options: dict[str, Any], dims: Sequence[str]) 
     if unused := [name for name in options if name != "capacity" and (name, options[name]) != ("allocator", "cuda")]:
         raise OptionError(f"{unused[0]}: applies only to torch steps, got a ggml graph")
     return graph_fits.fits_of_graph(data, validate_options(FitsOptions, options).capacity, [*dims])
+
+
+def _graph_of(path: str, answer: FitsAnswer | SnapshotAnswer | GraphFits) -> bytes:
+    """Return the graph of a step's operations as JSON."""
+    from memplan.extensions.networks.operations.graph import write_graph
+
+    if not isinstance(answer, FitsAnswer) or answer.graph is None:
+        raise OptionError(f"-o {path}: must be another file, because only a step of a script has operations")
+    return write_graph(answer.graph)
 
 
 def _draw_plan(path: str, step: str, answer: FitsAnswer | SnapshotAnswer | GraphFits) -> bytes:

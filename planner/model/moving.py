@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from memplan.planner.errors import OptionError
 from memplan.planner.model.buffer_table import ABSENT, column
 from memplan.planner.model.placement_table import PlacementTable
-from memplan.planner.model.plan import Plan
+from memplan.planner.model.plan import BufferCopy, Plan
 from memplan.planner.model.problem import Problem, replace_fields
 from memplan.planner.model.problem_fields import Moves
 from memplan.planner.model.rows import read_accesses
@@ -54,7 +54,7 @@ class MovingBuffer(NamedTuple):
 def refuse_moves(problem: Problem, what: str) -> None:
     """Raise OptionError if buffers of the problem may move; `what` says where they must not."""
     if problem.moves:
-        way = "leave it out; `plan`, `verify`, `check` and `convert -o FILE.c` let buffers move"
+        way = "leave it out; `plan`, `verify`, `check`, `explain`, `compare`, `sweep` and `convert -o FILE.c` take it"
         raise OptionError.from_rule("moves", f"must be left out {what}", way=way)
 
 
@@ -179,6 +179,21 @@ def as_pieces(problem: Problem, plan: Plan) -> tuple[Problem, Plan]:
     return replace_fields(plain, **changed), plan.model_copy(
         update={"placements": placements, "copies": (), "moved_bytes": ()}
     )
+
+
+def copies_between_pieces(plan: Plan) -> list[tuple[BufferCopy, int, int]]:
+    """Return each copy with the positions of the placements that it reads and writes; others are left out."""
+    rows: dict[tuple[int | str, str], list[tuple[int, int, int]]] = {}
+    for k, row in enumerate(plan.placements if plan.copies else ()):
+        rows.setdefault((row.id, row.pool), []).append((row.start or 0, row.end or 0, k))
+    found = []
+    for copy in plan.copies:
+        ends = (
+            (k for a, b, k in rows.get((copy.id, pool), ()) if a <= copy.time < b) for pool in (copy.source, copy.to)
+        )
+        read, written = (next(each, -1) for each in ends)
+        found += [(copy, read, written)] * (min(read, written) >= 0)
+    return found
 
 
 def _renamed_row(row: dict[str, Any], names: Sequence[int | str]) -> dict[str, Any]:

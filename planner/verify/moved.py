@@ -55,6 +55,14 @@ def copies_in_order(problem: Problem, plan: Plan) -> list[tuple[bool, BufferCopy
     return sorted(((is_late(copy), copy) for copy in plan.copies), key=lambda each: (each[1].time, each[0]))
 
 
+def buffer_costs(problem: Problem, plan: Plan) -> dict[int, float]:
+    """Return what the accesses and copies of each buffer that is not an alias cost in a valid plan, by position."""
+    replays = _Replays(problem, plan, pieces_of(problem, plan))
+    for _ in replays.violations():
+        pass
+    return dict(zip((row.position for row in moving_buffers(problem)), replays.costs, strict=True))
+
+
 def _name_buffers(problem: Problem, pieces: Sequence[Piece], violations: Iterator[Violation]) -> Iterator[Violation]:
     """Yield the violations of pieces, which are numbered, with the names of their buffers."""
     for each in violations:

@@ -10,11 +10,13 @@ from pydantic_core import to_jsonable_python
 
 from memplan.planner.errors import InputError, OptionError, excerpt
 from memplan.planner.extensions import Hook, extensions
+from memplan.planner.model.moving import as_pieces
 from memplan.planner.model.plan import Explanation, Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.places import lowest_places
+from memplan.questions.explain.departures import Departure, departures_of, lines_of_departures
 from memplan.questions.explain.lines import lines_of_reason, lines_of_repairs, lines_of_worth
 from memplan.questions.explain.reasons.reasoning import reason_of
 from memplan.questions.explain.repairs.repair import repairs_of
@@ -47,6 +49,9 @@ class ExplainAnswer(AnswerOfFile):
     """Why the problem does not fit; null if it fits, or if no reason is known."""
     pools: tuple[PoolPeak, ...] = ()
     """The peak of each pool in the best plan; empty unless the problem fits."""
+    departures: tuple[Departure, ...] = Field((), exclude_if=lambda found: not found)
+    """Why buffers leave faster pools in the best plan, if buffers may move: at most 1,000 departures, the largest
+    buffers first."""
     note: str | None = Field(None, exclude_if=lambda found: found is None)
     """A hint that every problem fits, because no pool has a size; left out if one has."""
     repairs: Repairs | None = Field(None, exclude_if=lambda found: found is None)
@@ -65,7 +70,8 @@ def explain(
     """Explain why a problem does not fit: name a few buffers and rules that cannot all be met, each of which is
     needed.
 
-    If the problem fits, the answer names the reason for the peak of each pool. Reasons are reported in stages, and
+    If the problem fits, the answer names the reason for the peak of each pool, and why buffers that move leave fast
+    pools. Reasons are reported in stages, and
     each member of the last one is needed. For a model or a graph of operations with a capacity, repairs also include
     other orders, operations that run again, and cascades.
     """
@@ -74,6 +80,8 @@ def explain(
     for name, value in (("repairs", options.repairs), ("what_if", options.what_if)):
         if asked.equal_use and value:
             raise OptionError(f"{name}: must not be given if pools have equal use, got {excerpt(value)}")
+    if asked.moves:
+        return _explain_moves(asked, options, running)
     parts = 2 + (bool(options.repairs) and (1 if graph is None else 2)) + options.what_if
     reason_s, study_s = (min(limit_s, running.remaining_s / parts) for limit_s in (options.explain_s, options.study_s))
     kept_s = reason_s + (parts - 2) * study_s
@@ -92,6 +100,17 @@ def explain(
     note(answer := answer.model_copy(update={"repairs": repairs}))
     study = change_worths(asked, plan, options, running.limit_to(study_s)) if options.what_if else None
     return answer.model_copy(update={"what_if": study})
+
+
+def _explain_moves(problem: Problem, options: ExplainOptions, running: Control) -> ExplainAnswer:
+    for name, value in (("repairs", options.repairs), ("what_if", options.what_if)):
+        if value:
+            raise OptionError.from_rule(name, f"must be left out for a problem with moves, got {excerpt(value)}")
+    plan = _timed_plan(problem, options, running, 0.0)
+    if len(plan.placements) == 0:
+        return _answer_from_plan(problem, plan, plan.explanation)
+    found = _answer_from_plan(*as_pieces(problem, plan), None)
+    return found.model_copy(update={"departures": departures_of(problem, plan)})
 
 
 def _answer_from_plan(problem: Problem, plan: Plan, explanation: Explanation | None) -> ExplainAnswer:
@@ -170,6 +189,7 @@ def explanation_lines(found: ExplainAnswer) -> Iterator[str]:
         yield from lines_of_reason(reason)
     for pool in found.pools:
         yield f"{pool.name if pool.name.isprintable() else excerpt(pool.name)}: {pool.sentence}"
+    yield from lines_of_departures(found.departures)
     if found.repairs is not None:
         yield from lines_of_repairs(found.repairs)
     if found.what_if is not None:
@@ -213,5 +233,6 @@ QUESTION = Question(
         "problem": {"buffers": [row | {"pools": ["sram"]} for row in EXAMPLE["buffers"]], "pools": _POOLS},
         "options": {"repairs": 2, "what_if": True},
     },
+    takes_moves=True,
     link=PlanLink("explanation", ("infeasible",), "What would make it fit?", {"repairs": 3, "with_plans": True}),
 )

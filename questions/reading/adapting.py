@@ -30,6 +30,8 @@ SizeTexts = Annotated[Texts, BeforeValidator(_texts_of_sizes)]
 Row = dict[str, Any]
 PLAIN_MOVES = "lead=0"
 """The value of the option `moves` that says no more than that buffers may move."""
+MovesText = Annotated[str, BeforeValidator(lambda value: PLAIN_MOVES if value in (True, "true") else value)]
+"""The rules for copies as a text, or true."""
 RAM, FLASH = Pool.model_construct(name="ram"), Pool.model_construct(name="flash")
 """The default pools for a model whose constants are planned too."""
 
@@ -77,7 +79,7 @@ class ProblemOptions(WireValue):
         " repeated.",
     )
 
-    moves: Annotated[str, BeforeValidator(lambda value: PLAIN_MOVES if value is True else value)] | None = Field(
+    moves: MovesText | None = Field(
         None,
         description="Let buffers move between pools, so that the fewest bytes are moved: the steps that a copy takes,"
         " and the most bytes of the copies that begin in one step, as in lead=1,bytes_per_step=4KiB.",
@@ -109,7 +111,7 @@ def adapt_problem(problem: Problem, read: ImportedProblem | None, options: Probl
     else:
         refuse_spare(options.spare)
     if options.moves is not None:  # Only such problems may have pools that are not direct.
-        problem = replace_fields(problem, moves=True, objective="cost")
+        problem = replace_fields(problem, buffers=_rows_without_gaps(problem), moves=True, objective="cost")
     if options.capacity:
         problem = set_capacities(problem, options.capacity)
     if options.weights is not None:
@@ -203,6 +205,17 @@ def _add_copies(problem: Problem, read: ImportedProblem | None, texts: Sequence[
             copies = [f"{row['id']}#{k}" for k in range(2, int(count) + 1)]
             rows |= {copy: row | {"id": copy} for copy in copies}
     return _replace_buffers(problem, rows.values())
+
+
+def _rows_without_gaps(problem: Problem) -> Sequence[Row]:
+    """Return the fields of all buffers, each alive from its first time to its last; a view as long as its buffer."""
+    rows, table = _rows(problem), problem.buffers
+    for i, row in enumerate(rows):
+        spans = table.intervals(i) or table.intervals(problem.roots.get(i, (i, 0))[0])
+        if len(spans) > 1 or (spans and not table.intervals(i)):
+            row.pop("lifetimes", None)
+            row |= {"start": min(start for start, _ in spans), "end": max(end for _, end in spans)}
+    return rows
 
 
 def _add_moves(problem: Problem, read: ImportedProblem | None, options: ProblemOptions) -> Problem:

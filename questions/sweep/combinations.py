@@ -417,6 +417,7 @@ QUESTION = Question(
     exit_status=lambda found: 0 if any(point.status in FOUND for point in found.points) else 1,
     exits={0: "there is a plan for some combination", 1: "nothing fits in any"},
     status=lambda _: "done",
+    takes_moves=True,
     example={
         "problem": EXAMPLE | {"pools": _POOLS, "objective": "cost"},
         "sizes": {"sram": {"first": 0, "last": 128, "step": 64}},

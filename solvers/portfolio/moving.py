@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from memplan.planner import __version__
-from memplan.planner.errors import OptionError
+from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.errors.extras import is_installed
 from memplan.planner.instance.instance import F64
 from memplan.planner.model.buffer_table import column
@@ -20,6 +20,7 @@ from memplan.planner.model.moving import (
     is_whole_home,
     moves_of,
     moving_buffers,
+    pieces_of,
     pieces_of_aliases,
     problem_of_pieces,
     whole_buffer_problem,
@@ -35,7 +36,7 @@ from memplan.solvers.moves.program import Capacity, PiecesProgram, capacities
 from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.processes.child import ChildProcess
-from memplan.solvers.search.control import Control
+from memplan.solvers.search.control import Control, ignore_report
 
 _MARGINS = (0.0, 0.001, 0.003, 0.01, 0.02, 0.05, 0.1, 0.2)
 """The parts of each limited pool that the program leaves free, one after another, until its pieces can be packed."""
@@ -58,16 +59,29 @@ class _Choice(NamedTuple):
     by: str
 
 
-def solve_moves(problem: Problem, options: SolveOptions, control: Control) -> Plan:
-    """Return the plan of a problem whose buffers may move; raises OptionError for an option that cannot be honoured."""
+def solve_moves(problem: Problem, options: SolveOptions, control: Control, start: Plan | None = None) -> Plan:
+    """Return the plan of a problem whose buffers may move; raises OptionError for an option that cannot be honoured.
+
+    The plan costs at most what `start` costs, if that is a valid plan of the problem.
+    """
     _refuse_options(options)
     rows = moving_buffers(problem)
-    return _Search(problem, rows, capacities(problem, rows), options, control).run()
+    search = _Search(problem, rows, capacities(problem, rows), options, control)
+    is_known = start is not None and start.cost is not None and not verify(problem, start)
+    return search.run(_choice_of(problem, start) if is_known and start is not None else None)
+
+
+def _choice_of(problem: Problem, plan: Plan) -> _Choice:
+    offsets = dict(zip(pieces_of(problem, plan), plan.placements.offset.tolist(), strict=True))
+    return _Choice(offsets, [*plan.copies], plan.cost or 0.0, plan.solver or "greedy")
 
 
 def _refuse_options(options: SolveOptions) -> None:
     usual = SolveOptions.model_construct()
-    for name in ("solver", "profile", "deterministic", "accept"):
+    if options.solver not in ("auto", "greedy"):
+        rule = f"must be auto or greedy, the baseline, for a problem with moves, got {excerpt(options.solver)}"
+        raise OptionError.from_rule("solver", rule)
+    for name in ("profile", "deterministic", "accept"):
         if getattr(options, name) != getattr(usual, name):
             raise OptionError.from_rule(name, "must be left out for a problem with moves")
 
@@ -83,18 +97,19 @@ class _Search:
     control: Control
     bound: float = 0.0
 
-    def run(self) -> Plan:
-        """Return the best plan, or a plan without placements."""
+    def run(self, known: _Choice | None = None) -> Plan:
+        """Return the best plan, or a plan without placements; `known` is one that need not be found."""
         longest = max((row.end - row.start for row in self.rows), default=0)
         if not self.rows or moves_of(self.problem).lead > longest or len(self.problem.pools) == 1:
             return self._whole_plan()
         baseline = self._packed_baseline()
         self.bound = sum(self._access_cost_bound(row) for row in self.rows)
-        has_program = is_installed("highspy") and self._count_entries() <= _MOST_ENTRIES
+        is_asked = self.options.solver == "auto" and is_installed("highspy")
+        has_program = is_asked and self._count_entries() <= _MOST_ENTRIES
         found = self._best_of_program(baseline) if has_program else None
         if self.bound == inf:
             return self._empty_plan("infeasible")
-        choices = [each for each in (found, baseline) if each is not None]
+        choices = [each for each in (found, baseline, known) if each is not None]
         if not choices:
             return self._whole_plan(is_fallback=True)
         return self._plan(min(choices, key=lambda choice: choice.cost))
@@ -175,7 +190,7 @@ class _Search:
         part = problem_of_pieces(self.problem, pieces, q)
         seconds = max(0.05, self.control.remaining_s * share)
         due = self.control.deadline.bring_forward(self.control.remaining_s - seconds)
-        control = replace(self.control, deadline=due, note=None)
+        control = replace(self.control, deadline=due, note=None, report=ignore_report)
         options = SolveOptions.model_construct(time_limit_s=seconds, seed=self.options.seed)
         if self.problem.pools[q].size is None:
             part = part.model_copy(update={"objective": "peak"})

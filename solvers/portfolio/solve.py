@@ -107,9 +107,7 @@ def _solve_moves(problem: Problem, options: SolveOptions, control: Control, star
     # Few problems have moves, so import the module for them only here.
     from memplan.solvers.portfolio.moving import solve_moves
 
-    if start is not None:
-        raise OptionError("start: must be left out for a problem with moves")
-    found = solve_moves(problem, options, control)
+    found = solve_moves(problem, options, control, start)
     return attach_problem(
         found.model_copy(update={"problem_hash": problem_hash(problem), "read_with": problem.read_with}), problem
     )

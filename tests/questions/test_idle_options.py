@@ -14,7 +14,14 @@ from memplan.planner.model.problem import Problem
 from memplan.questions import QUESTIONS
 from memplan.questions.question import Control
 
-_OTHERS = {"distance": 3, "least": "bytes", "most_changes": 1, "kinds": ("pool",), "with_plans": True}
+_OTHERS = {
+    "distance": 3,
+    "least": "bytes",
+    "most_changes": 1,
+    "capacity": ("a=1",),
+    "kinds": ("pool",),
+    "with_plans": True,
+}
 _OTHERS |= {"more": 64, "shrunk_to": 0.5, "tolerance": "2%", "differences": True, "unmoved": True}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memplan.extensions.files.compare.compare import CompareOptions, compare
+from memplan.extensions.files.compare.compare import CompareOptions, ModelComparison, compare
 from memplan.extensions.networks.inputs import read_graph
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.order import order
@@ -22,7 +22,9 @@ def test_order_compare_and_reorder_find_the_same_least_peak(name: str) -> None:
     data = (MODELS / name).read_bytes()
     ordered = order(read_graph(Reader(), data, name), OrderOptions(goal="placed", time_limit_s=20))
     reordered = reorder(data, name, Control.from_limit(20)).answer
-    compared = compare(data, CompareOptions(name=name, time_limit_s=120)).memplan_reordered
+    beside = compare(data, CompareOptions(name=name, time_limit_s=120))
+    assert isinstance(beside, ModelComparison)
+    compared = beside.memplan_reordered
     assert compared is not None
     assert ordered.placed_peak == reordered.placed_peak == compared.peak
     assert {ordered.placed_status, reordered.status, reordered.placed_status, compared.status} == {"optimal"}

@@ -14,6 +14,9 @@ import memplan
 from memplan.api.reports.picture import draw
 from memplan.api.reports.plan_formats import PLAN_FORMATS, write_plan
 from memplan.api.requests import head_of, parse_request
+from memplan.extensions.files.compare.compare import compare
+from memplan.extensions.files.compare.moving import MovesComparison
+from memplan.extensions.page.file_page import plan_view
 from memplan.planner.errors import InputError, OptionError, PlanError, ProblemError
 from memplan.planner.foreign.layout import lay_out
 from memplan.planner.foreign.writing import EXPORTERS, export
@@ -25,6 +28,7 @@ from memplan.planner.model.objects import objects_from_problem
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.questions import QUESTIONS
+from memplan.questions.explain.explain import explanation_lines
 from memplan.questions.plan.answers import plan_lines
 from memplan.solvers.search.control import Control
 
@@ -37,6 +41,16 @@ ASKED: dict[str, Any] = {
     ],
 }
 PROBLEM = Problem.model_validate(ASKED)
+WITH_RETURN: dict[str, Any] = {
+    "moves": {},
+    "pools": [{"name": "sram", "size": 64, "reserved": [[0, 8]]}, {"name": "psram", "cost": 4}],
+    "buffers": [
+        {"id": "skip", "size": 40, "start": 0, "end": 7, "accesses": [0, 1, 5, 6]},
+        {"id": "big", "size": 48, "start": 2, "end": 5, "accesses": [2, 3, 4]},
+        {"id": "late", "size": 8, "start": 4, "end": 7, "accesses": [4, 6]},
+    ],
+}
+"""`skip` must leave the fast pool from 2 to 5, which costs 320; in the slow one all its life, it would cost 640."""
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +109,8 @@ def test_pieces_are_a_valid_plain_plan_with_names_of_their_own(plan: memplan.Pla
     assert list(problem.buffers.ids) == ["skip#1", "skip#2", "skip#3", "big"]
     assert not verify(problem, pieces.model_copy(update={"cost": None, "cost_lower_bound": None, "proof": None}))
     assert draw(PROBLEM, plan).count(b"<title>skip#") == 3
+    assert b"<title>skip: 64 bytes copied from psram to sram at time 4</title>" in draw(PROBLEM, plan)
+    assert plan_view(PROBLEM, plan)["plan"]["copies"] == [{"time": 0, "pair": [0, 1]}, {"time": 4, "pair": [1, 2]}]
     assert [*plan_lines(plan)][1:4] == [
         "2 buffers in 4 pieces",
         'from "sram" to "psram": 1 copy, 64 bytes',
@@ -188,6 +204,50 @@ def test_options_of_whole_buffers_are_refused(options: dict[str, Any]) -> None:
 def test_an_old_plan_cannot_be_kept(plan: memplan.Plan) -> None:
     with pytest.raises(OptionError, match="moves: must be left out for a plan with keep"):
         memplan.plan(PROBLEM, keep=plan)
+
+
+def test_a_sweep_shows_what_more_of_a_pool_saves() -> None:
+    found = memplan.sweep(PROBLEM, {"sram": [64, 96, 128]}, time_limit_s=6)
+    assert [(row.size, row.cost) for row in found.points] == [(64, 512), (96, 512), (128, 0)]
+
+
+def test_the_peaks_of_single_pools_are_not_reported_as_progress() -> None:
+    said: list[Any] = []
+    memplan.plan(PROBLEM, control=Control(report=said.append))
+    assert said == []
+
+
+def test_a_plan_costs_no_more_than_the_one_from_which_it_starts(plan: memplan.Plan) -> None:
+    assert memplan.solve(PROBLEM, start=plan, solver="greedy").cost == plan.cost
+
+
+def test_an_explanation_says_why_a_buffer_leaves_and_what_it_costs() -> None:
+    found = memplan.explain(Problem.model_validate(WITH_RETURN))
+    (left,) = found.departures
+    assert left.model_dump(exclude={"sentence"}) == {
+        "buffer": "skip", "pool": "sram", "time": 2, "waits_in": "psram", "back": 5, "fullest": 4, "bytes": 56,
+        "used_bytes": 56, "beside": ("big", "late"), "displaced": 40, "no_room": ((2, 5),), "cost": 320.0,
+        "cost_elsewhere": 640.0,
+    }  # fmt: skip
+    assert [*explanation_lines(found)][-1] == (
+        'leaves       "skip" (40 bytes) leaves "sram" at 2 for "psram" and returns at 5: at 4, 2 other buffers there'
+        ' ("big", "late") have 56 of 56 bytes, 56 of them used then; it has no room from 2 to 5, and would displace 40'
+        ' bytes. Its accesses and copies cost 320; in "psram" all its life, 640'
+    )
+    with pytest.raises(OptionError, match="what_if: must be left out for a problem with moves, got true"):
+        memplan.explain(PROBLEM, what_if=True)
+
+
+def test_moves_are_compared_with_the_baseline_and_with_none(plan: memplan.Plan) -> None:
+    data = to_json(WITH_RETURN)
+    found = compare(data, plan=memplan.plan(Problem.model_validate(WITH_RETURN)))
+    assert isinstance(found, MovesComparison)
+    assert [(row.name, row.cost, row.pieces, row.copies) for row in found.plans] == [
+        *(("given", 320, 5, 2), ("without moves", 576, 3, 0), ("baseline", 320, 5, 2), ("with moves", 320, 5, 2)),
+    ]
+    assert (found.saved, found.status) == (256, "optimal")
+    with pytest.raises(PlanError, match="plan: must be a valid plan of the problem: "):
+        compare(data, plan=plan)
 
 
 @pytest.mark.parametrize("use", [compile_problem, objects_from_problem])

@@ -22,6 +22,7 @@ from memplan.questions.plan.plan import progress_line
 
 ROOT = Path(__file__).resolve().parents[3]
 SUITE = str(ROOT / "examples" / "problems" / "minimalloc_small" / "g.7.csv")
+AB = (("a", 40, 1), ("b", 24, 0))
 QUICK = ["--time-limit", "1", "--solvers", "greedy", "--cold"]
 
 
@@ -51,6 +52,21 @@ def test_bench_compares_the_costs_of_problems_that_minimize_the_cost(
     assert "3 buffers, cost, bound 6" in err
     assert ": optimal, cost 6.0, " in err
     assert "Cost: the peak and its bound are those of the cost." in err
+
+
+def test_bench_shows_the_baseline_of_moves_beside_the_best_plan(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Keeping `b`, whose accesses are closer, costs two copies of `a`; sending `b` away costs two smaller ones."""
+    rows = [{"id": name, "size": size, "start": 0, "end": 4 + end, "accesses": [0, 3 + end]} for name, size, end in AB]
+    rows.append({"id": "c", "size": 40, "start": 1, "end": 3, "accesses": [1, 2]})
+    suite = tmp_path / "moving.json"
+    pools = [{"name": "fast", "size": 80}, {"name": "slow", "cost": 1}]
+    suite.write_text(json.dumps({"moves": True, "pools": pools, "buffers": rows}))
+    assert main(["bench", str(suite), "--time-limit", "5", "--solvers", "auto,greedy,few", "--cold"]) == 4
+    best, baseline, other = map(json.loads, capfd.readouterr().out.splitlines())
+    assert [(row["counts"], row["peak"]) for row in (best, baseline)] == [("cost", 48), ("cost", 80)]
+    assert other["message"].startswith("solver: must be auto or greedy, the baseline, for a problem with moves")
 
 
 def test_bench_skips_runs_that_its_output_file_contains(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

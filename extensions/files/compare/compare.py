@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pydantic import Field
 
+from memplan.extensions.files.compare.moving import MovesComparison, compare_moves, lines_of_moves
 from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.extensions.networks.order.reordering import reorder_program
 from memplan.planner import formats
-from memplan.planner.errors import FormatError, TimeOverError
+from memplan.planner.errors import FormatError, OptionError, TimeOverError
 from memplan.planner.foreign.imported import ImportedProblem, ViewFacts
 from memplan.planner.foreign.reading import detect, file_readers, read_model
 from memplan.planner.instance.audit import verify
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.questions.inputs import FILE
+from memplan.questions.inputs import FILE, PLAN, read_plan_field
 from memplan.questions.question import Answer, Control, ForeignOptions, Question, Seconds, ignore_report
 from memplan.questions.reading import NO_OVERWRITING, NO_SPARING, TARGET_NOTE
 from memplan.questions.reading.adapting import Texts, refuse_spare
@@ -116,12 +118,23 @@ class ModelComparison(Answer):
     """The plan in which results may overwrite inputs; present with the option `in_place`."""
 
 
-def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Control = Control()) -> ModelComparison:
+def compare(
+    file: bytes,
+    options: CompareOptions = CompareOptions(),
+    control: Control = Control(),
+    *,
+    plan: Plan | None = None,
+) -> ModelComparison | MovesComparison:
     """Compare the memory planner of a model's own runtime with memplan: the bytes used, the bound, the bytes saved.
 
+    For a problem whose buffers may move, the plan in which none moves is compared with those in which they do.
     A service reads the file in a separate process, with limits of time and memory.
     """
     format_name = detect(file, options.name)
+    if format_name is None and (problem := _problem_with_moves(file)) is not None:
+        return compare_moves(problem, plan, control.begin(options))
+    if plan is not None:
+        raise OptionError.from_rule("plan", "applies only to a problem with moves", way="leave it out")
     if format_name is None:
         kind = "JSON" if formats.detect(file, options.name) == "json" else "a table of lifetimes"
         way = "plan a problem with `memplan plan FILE` or POST /v1/plan"
@@ -138,18 +151,18 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
     own: OwnPlan | None = None
     audited: OwnAudit | None = None
     late = tuple(_idle_options(shared, options))
-    plan = _plan_facts(apart.problem, time)
+    ours = _plan_facts(apart.problem, time)
     everything = sum(buffer.size for buffer in apart.problem.buffers if buffer.alias_of is None)
 
     def answer(in_place: OurPlan | None = None, reordered: OurPlan | None = None) -> ModelComparison:
         before = everything if own is None or own.peak is None else own.peak
-        after = (in_place or plan).peak
+        after = (in_place or ours).peak
         saved = None if after is None or is_partial or shared.has_unknown_scratch else before - after
         return ModelComparison(
             format=format_name,
             nothing_shared=everything,
             own=own,
-            memplan=plan,
+            memplan=ours,
             memplan_with_views=in_place,
             memplan_reordered=reordered,
             saved_by_order=None if reordered is None else _saved_bytes(after, reordered.peak),
@@ -176,6 +189,14 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
         return answer(in_place)
     reordered = None if shared.has_unknown_scratch else _reordered_plan(shared, time)
     return answer(in_place, reordered)
+
+
+def _problem_with_moves(file: bytes) -> Problem | None:
+    """Return the problem in a JSON file if its buffers may move; raises ProblemError if it is invalid."""
+    content = formats.memplan_json.parse(file) if b'"moves"' in file else None
+    if not isinstance(content, dict) or content.get("moves", False) is False:
+        return None
+    return Problem.model_validate(content)
 
 
 @dataclass(eq=False)
@@ -276,8 +297,11 @@ def _audit(problem: Problem, plan: Plan, time: _SharedTime) -> OwnAudit:
     return OwnAudit.from_fields(audit, valid=not verify(problem, plan), plan=None)
 
 
-def lines(comparison: ModelComparison) -> Iterator[str]:
+def lines(comparison: ModelComparison | MovesComparison) -> Iterator[str]:
     """Yield the text lines of a comparison: a table with a row for each plan, then notes and warnings."""
+    if isinstance(comparison, MovesComparison):
+        yield from lines_of_moves(comparison)
+        return
     rows: list[tuple[str, int | None, str]] = [("nothing shared", comparison.nothing_shared, "")]
     own, views = comparison.own, comparison.memplan_with_views
     if own is not None:
@@ -320,12 +344,26 @@ _EXAMPLE = (
     "c2l6ZSI6NTEyfSx7ImFjdGlvbiI6ImFsbG9jIiwiYWRkciI6MTAyNCwic2l6ZSI6NTEyfV1dfQ=="
 )
 """A memory snapshot of PyTorch with three buffers, two of which could share bytes."""
-QUESTION = Question(
+PLAN_WITH_MOVES = replace(
+    PLAN,
+    help="A plan of a problem with moves, in JSON.",
+    from_file=lambda _reader, data, _name, _question: read_plan_field(formats.memplan_json.parse(data)),
+    required=False,
+    named_by_flag=True,
+)
+
+
+def _status(found: ModelComparison | MovesComparison) -> str:
+    best = found if isinstance(found, MovesComparison) else found.memplan_with_views or found.memplan
+    return best.status
+
+
+QUESTION: Question[Any] = Question(
     compare,
-    inputs=(FILE,),
+    inputs=(FILE, PLAN_WITH_MOVES),
     lines=lines,
-    exit_status=lambda found: 0 if (found.memplan_with_views or found.memplan).peak is not None else 1,
+    exit_status=lambda found: 0 if _status(found) in ("optimal", "feasible") else 1,
     exits={0: "there is a plan", 1: "none was found"},
-    status=lambda found: (found.memplan_with_views or found.memplan).status,
+    status=_status,
     example={"file": _EXAMPLE, "options": {"name": "snapshot.json"}},
 )

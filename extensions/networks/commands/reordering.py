@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +11,21 @@ from pydantic_core import to_json
 
 from memplan.api.cli.asking import Call
 from memplan.api.cli.streams import FOLDER, suffix_of, warning_lines, write_output
+from memplan.extensions.networks.order.moving import order_for_moves
 from memplan.extensions.networks.order.reordering import reorder
 from memplan.files import prefix_file_name
 from memplan.planner.errors import OptionError
+from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.formats.memplan_json import write_problem
+from memplan.planner.model.problem import Problem
 from memplan.questions.question import Control
+from memplan.questions.reading import ReadOptions
 from memplan.questions.reading.adapting import adapt_problem
 
 PARTS = ("order.json", "problem.json")
 """The names of the files written besides the plan: the answer about the order, and the reordered problem."""
-_SHARE = 0.6
-"""The fraction of the time limit for the search for an order; the plan gets the remaining time."""
+_SHARE, _SHARE_BEFORE_MOVES, _MOVES_SHARE = 0.6, 0.15, 0.8
+"""The fractions of the time limit for the search for an order; the plan gets the remaining time."""
 
 
 def check(given: Mapping[str, Any]) -> None:
@@ -35,18 +40,30 @@ def check(given: Mapping[str, Any]) -> None:
 def reorder_file(call: Call, control: Control) -> Mapping[str, Any]:
     """Reorder the operations of the input file; return the new problem, and a plan to warm-start its solver."""
     reader, path = call.reader, str(call.files["problem"])
+    options = reader.options
+    running = control.begin(call.options)
+    share = _SHARE_BEFORE_MOVES if options.moves else _SHARE
     with prefix_file_name(path):
-        model = reorder(reader.data, path, control.begin(call.options).child(_SHARE), reader.options)
+        model = reorder(reader.data, path, running.child(share), options)
     reader.warnings += model.warnings
+    if options.moves:
+        answer = order_for_moves(
+            model.answer, lambda order: _posed(model.in_order(order), options), running.child(_MOVES_SHARE)
+        )
+        model = replace(model, answer=answer)
     placed = model.answer.placed
     assert placed is not None, "an order with a problem has a plan, though it may be without placements"
-    problem = adapt_problem(placed.problem, model.read, reader.options)
+    problem = placed.problem if options.moves else adapt_problem(placed.problem, model.read, options)
     for folder in (path for path in call.outputs if suffix_of(path) == FOLDER):
         for name, content in zip(PARTS, (to_json(model.facts()) + b"\n", write_problem(problem)), strict=True):
             write_output(str(Path(folder, name)), content)
     if not call.flags["quiet"]:
         call.say(*warning_lines(model.warnings), "".join(model.lines()))
-    is_changed = bool(reader.options.pin or reader.options.reserve or reader.options.moves)
+    is_changed = bool(options.pin or options.reserve) and not options.moves
     return (
         {"problem": problem} if placed.plan.peak is None or is_changed else {"problem": problem, "start": placed.plan}
     )
+
+
+def _posed(read: ImportedProblem, options: ReadOptions) -> Problem:
+    return adapt_problem(read.problem, read, options)

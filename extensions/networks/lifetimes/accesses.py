@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 from memplan.extensions.networks.lifetimes.expansion import expand
+from memplan.extensions.networks.lifetimes.ordered import problem_of_order
 from memplan.extensions.networks.lifetimes.timeline import NOWHERE
 from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.operations.operations import Operations
@@ -54,6 +56,11 @@ class GraphProblem(ImportedProblem):
 
     graph: OperationGraph = field(kw_only=True)
     order: Sequence[int] = field(kw_only=True)
+
+    @classmethod
+    def in_order(cls, graph: OperationGraph, order: Sequence[int], alignment: int = 1) -> Self:
+        """Return the problem of a graph's tensors, as `problem_of_order` does."""
+        return cls(problem_of_order(graph, order, alignment=alignment), graph=graph, order=order)
 
     @property
     def uses(self) -> Mapping[str, BufferUses]:

@@ -179,6 +179,26 @@ class Recomputed(Answer):
             yield "no program was found within the limit; the last point is the nearest"
 
 
+class MovedOrder(Answer):
+    """The costs of an order whose buffers move between pools."""
+
+    status: str
+    """The status of the plan of this order."""
+    cost: float | None
+    """The cost of this plan; null without a plan."""
+    cost_lower_bound: float | None
+    """A lower bound on the cost of all plans of this order; other orders may cost less."""
+    given_cost: float | None
+    """The cost that was found for the given order; null without a plan."""
+
+    @property
+    def sentence(self) -> str:
+        """The costs in one line."""
+        costs = ["no plan" if cost is None else f"{cost:,.12g}" for cost in (self.cost, self.given_cost)]
+        bound = f"{self.cost_lower_bound or 0:,.12g}"
+        return f"{costs[0]}, {self.status}, with the lower bound {bound} of this order; {costs[1]} in the given order"
+
+
 class OrderAnswer(AnswerOfFile):
     """An order of operations, by positions in the graph.
 
@@ -226,6 +246,8 @@ class OrderAnswer(AnswerOfFile):
     """The plan for this order and its problem, if requested."""
     recomputed: Recomputed | None = Field(None, exclude_if=lambda found: found is None)
     """The programs in which operations run again, if requested."""
+    moved: MovedOrder | None = Field(None, exclude_if=lambda found: found is None)
+    """The costs, if buffers move; the order is then the one of least cost, and `placed_peak` counts all pools."""
     graph: Graph = Field(None, exclude=True, repr=False)
     """The given graph; None in answers from other machines."""
     ordered: Graph = Field(None, exclude=True, repr=False)
@@ -269,6 +291,12 @@ class OrderAnswer(AnswerOfFile):
             placed=placed,
             **{**facts, **others},
         )
+
+    def in_order(self, order: Sequence[int], peak: int, **others: object) -> Self:
+        """Return the answer for another order with this live peak of the same graph, with the same lower bound."""
+        assert self.graph is not None, "an order that was found here has its graph"
+        facts = {name: getattr(self, name) for name in ("ordered", "witness", "regions", "wall_time_s")}
+        return self.from_order(self.graph, order, peak, self.lower_bound, self.given_peak, **{**facts, **others})
 
     def answer_without_plan(self, within: int | None) -> Self:
         """Return this order as the answer if recomputation could plan no program in time."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
@@ -15,12 +16,12 @@ from memplan.planner.model.sizes import parse_size, rule_error, share_of
 from memplan.questions.inputs.values import InputValues
 from memplan.questions.question import SearchOptions, Seconds
 from memplan.questions.reading import Reader
-from memplan.questions.reading.adapting import Texts, refuse_spare
+from memplan.questions.reading.adapting import MovesText, SizeTexts, Texts, refuse_spare
 from memplan.solvers.portfolio.options import percentage
 
 TIME_LIMIT_S = 60.0
 _POINTS, _MOST_POINTS = 16, 1000
-_RECOMPUTE, _PLAIN = ("within", "extra_cost", "link", "points"), ("goal", "alignment", "with_certificate")
+_RECOMPUTE, _PLAIN = ("within", "extra_cost", "link", "points"), ("goal", "alignment", "with_certificate", "moves")
 Goal = Literal["alive", "placed"]
 
 
@@ -90,6 +91,8 @@ class GraphOptions(SearchOptions):
 class OrderOptions(GraphOptions):
     """Options of the question `order`; `within`, `extra_cost`, `link` and `points` require `recompute`."""
 
+    needs = MappingProxyType({"capacity": ("moves",)})
+
     goal: Goal = Field(
         "alive", description="Minimise the bytes that are alive at once (alive), or the peak of the plan (placed)."
     )
@@ -99,6 +102,12 @@ class OrderOptions(GraphOptions):
     )
     with_plan: bool = Field(
         False, description="Include the plan in the new order and its problem in the answer, or those of each point."
+    )
+    capacity: SizeTexts = Field((), description="With moves, the sizes and costs of the pools, as `plan` takes them.")
+    moves: MovesText | None = Field(
+        None,
+        description="Find the order whose buffers move between the pools at the least cost; the lower bound is that of"
+        " this order.",
     )
     recompute: bool = Field(
         False,

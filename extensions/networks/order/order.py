@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from memplan.extensions.networks.inputs import GRAPH
+from memplan.extensions.networks.lifetimes.accesses import GraphProblem
 from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.operations.graph_variants import fix_alternatives
 from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.networks.order.answer import OrderAnswer
 from memplan.extensions.networks.order.certificate import TIME_LIMIT_S as CERTIFICATE_S
 from memplan.extensions.networks.order.certificate import certify_order
+from memplan.extensions.networks.order.moving import order_for_moves
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.extensions.networks.order.placement import order_and_place
 from memplan.extensions.networks.order.search.regions import set_region_orders
@@ -18,15 +20,19 @@ from memplan.extensions.networks.order.search.solve import LARGE, answer_for_giv
 from memplan.extensions.networks.order.ways import alternatives_of_least_work, choose_cheapest_ways
 from memplan.planner.errors import OperationsError
 from memplan.planner.extensions import Hook
+from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import gap_text
 from memplan.questions.inputs.values import InputValues
 from memplan.questions.question import ChartView, Control, Question
+from memplan.questions.reading.adapting import ProblemOptions, adapt_problem
 from memplan.solvers.search.control import ignore_report
 
 recompute: Hook[[OperationGraph, OrderOptions, Control], OrderAnswer] = Hook("recompute")
 """Orders a graph's operations and runs some of them again, so that fewer bytes are alive at once."""
 _CERTIFICATE_SHARE = 0.25
 """The fraction of the time that is reserved for the certificate, if one is requested."""
+_ORDER_SHARE = 0.2
+"""The fraction of the time for the order of the lowest peak, if the cost of moves decides."""
 _AFTER = 1.5
 """The time reserved for the steps after a search, as a multiple of the time that the given order took."""
 _SHOWN = 8
@@ -66,6 +72,8 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
     if options.recompute:
         found = recompute(asked, options, running)
         return found.model_copy(update={"alternatives": ways})
+    if options.moves is not None:
+        return _order_with_moves(asked, options, running)
     is_cut = options.with_certificate and not options.deterministic
     result = order_and_place(
         asked,
@@ -81,6 +89,19 @@ def order(graph: OperationGraph, options: OrderOptions = OrderOptions(), control
     return result.model_copy(update={"planned": planned, "certificate": certificate})
 
 
+def _order_with_moves(graph: OperationGraph, options: OrderOptions, running: Control) -> OrderAnswer:
+    """Return the order of the cheapest plan found; operations keep their alternatives of the least work."""
+    result = order_and_place(graph, running.child(_ORDER_SHARE), **options.fields("alignment", "goal"))
+    rules = ProblemOptions.model_construct(capacity=options.capacity, moves=options.moves)
+
+    def pose(order: Sequence[int]) -> Problem:
+        read = GraphProblem.in_order(result.ordered or graph, order, options.alignment)
+        return adapt_problem(read.problem, read, rules)
+
+    found = order_for_moves(result, pose, running)
+    return found.model_copy(update={"planned": found.placed}) if options.with_plan else found
+
+
 def lines(found: OrderAnswer) -> Iterator[str]:
     """Yield the rows of the printed answer."""
     share = f" ({100 * found.saved_bytes / found.given_peak:.1f} %)" if found.given_peak else ""
@@ -91,6 +112,8 @@ def lines(found: OrderAnswer) -> Iterator[str]:
     if found.recomputed is not None and found.recomputed.points:
         yield from found.recomputed.lines()
         return
+    if found.moved is not None:
+        yield f"cost         {found.moved.sentence}"
     proof = "" if found.witness is None else f" by {_PROOFS[found.witness.kind]};"
     yield f"lower bound  {found.lower_bound:>20,} bytes,{proof} gap {gap_text(found.gap)}"
     if found.placed_peak is None:

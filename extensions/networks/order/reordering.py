@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from memplan.extensions.networks.inputs import read_operations_field
@@ -23,7 +24,6 @@ from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.finding import Finding
-from memplan.planner.model.problem import Problem
 from memplan.solvers.search.control import Control
 
 
@@ -31,19 +31,24 @@ from memplan.solvers.search.control import Control
 class ReorderedFile:
     """The best order found for the operations in a file, as an answer with a plan, and the reordered program, if any.
 
-    `warnings` has the findings from reading the file, and `read` the accesses of the operations in their new order.
+    `warnings` has the findings from reading the file, and `in_order` returns the problem of an order with the accesses
+    of its operations.
     """
 
     answer: OrderAnswer
-    read: ImportedProblem
-    operations: Operations | None = None
+    in_order: Callable[[Sequence[int]], ImportedProblem]
     warnings: tuple[Finding, ...] = ()
+
+    @property
+    def read(self) -> ImportedProblem:
+        """The problem of the operations in their new order."""
+        return self.in_order(self.answer.order)
 
     def facts(self) -> dict[str, Any]:
         """Return the fields of the answer and, if the file contains a program, the reordered operations."""
         facts = self.answer.model_dump()
-        if self.operations is not None:
-            facts["operations"] = self.operations.model_dump(mode="json", exclude_defaults=True)
+        if isinstance(self.read, ImportedProgram):
+            facts["operations"] = self.read.operations.model_dump(mode="json", exclude_defaults=True)
         return facts
 
     def lines(self) -> Iterator[str]:
@@ -51,6 +56,7 @@ class ReorderedFile:
         answer = self.answer
         yield f"reordered: {answer.moves:,} of {count_text(len(answer.order), 'operation')} moved; "
         yield f"at most {answer.peak:,} bytes are alive, {answer.given_peak:,} in the given order"
+        yield "" if answer.moved is None else f"; cost {answer.moved.sentence}"
 
 
 def reorder(data: bytes, name: str, control: Control, options: ModelOptions | None = None) -> ReorderedFile:
@@ -66,8 +72,7 @@ def reorder(data: bytes, name: str, control: Control, options: ModelOptions | No
     fields = _json_fields(data)
     if "ops" in fields:
         answer = order_and_place(graph := read_graph(data), control, goal="placed")
-        assert answer.placed is not None
-        return ReorderedFile(answer, GraphProblem(answer.placed.problem, graph=graph, order=answer.order))
+        return ReorderedFile(answer, partial(GraphProblem.in_order, answer.ordered or graph))
     if "functions" not in fields:
         raise OptionError(
             "order: best applies only to a model, a program or a graph of operations, got a file without operations",
@@ -93,10 +98,9 @@ def reorder_program(operations: Operations, control: Control, facts: ProgramFact
     """
     drawn = program_graph(remove_scopes(operations), facts)
 
-    def problem_in_order(order: Sequence[int]) -> Problem:
-        return analyse(drawn.reorder(order)).problem
+    def in_order(order: Sequence[int]) -> ImportedProgram:
+        reordered = drawn.reorder(order)
+        return ImportedProgram(analyse(reordered).problem, operations=reordered)
 
-    answer = order_and_plan(OrderedRegions(drawn.graph), problem_in_order, "placed", control)
-    reordered = drawn.reorder(answer.order)
-    assert answer.placed is not None
-    return ReorderedFile(answer, ImportedProgram(answer.placed.problem, operations=reordered), reordered)
+    answer = order_and_plan(OrderedRegions(drawn.graph), lambda order: in_order(order).problem, "placed", control)
+    return ReorderedFile(answer, in_order)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from memplan.api.cli.main import main
+from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.extensions.networks.operations.operations import operations_from
 from memplan.extensions.networks.operations.statements import Alloc, Free
 from memplan.extensions.networks.order.reordering import reorder_program
@@ -127,8 +128,9 @@ def test_reordered_programs_have_valid_problems() -> None:
     for seed in range(40):
         given = operations_from(random_program(seed))
         found = reorder_program(given, Control.from_limit(0.2, deterministic=True))
-        assert found.operations is not None
-        body, new = (program.functions[program.entry].body for program in (given, found.operations))
+        read = found.read
+        assert isinstance(read, ImportedProgram)
+        body, new = (program.functions[program.entry].body for program in (given, read.operations))
         assert len(new) == sum(not isinstance(statement, Alloc | Free) for statement in body)
         assert found.answer.peak <= found.answer.given_peak
         saved += found.answer.peak < found.answer.given_peak

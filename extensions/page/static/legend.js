@@ -27,6 +27,7 @@ export function legendTexts({ legend, look, plan, demand, lanes, shared }) {
     ...says(plan.pools.some(({ reserved }) => reserved?.length), "hatched: reserved"),
     ...says(plan.pools.some(({ bank_size: size }) => size), "dotted lines: banks"),
     ...says(plan.isShared && shared.length > 0, "red dots: shares bytes"),
+    ...says(plan.copies.length > 0, "arrow: a copy"),
     ...says(plan.reused.length > 0, "dotted line: shares bytes at a price"),
     ...says(look.marks.length > 0, "purple lines: marks"),
     ...says(plan.root.some((root, i) => root !== i), "dashed: a view inside of another buffer")];

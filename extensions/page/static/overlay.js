@@ -254,6 +254,16 @@ export class Overlay extends Pencil {
     this.tag(`cost ${countText(cost)}`, x + 52, y, this.theme.chain, [-15, 2]);
   }
 
+  /** Draw an arrow from the piece that a copy reads to the one that it writes. @param {{at: number, pair: number[]}} copy */
+  copied({ at, pair }) {
+    const [from, to] = pair.map((i) => this.box(i, this.plan.held(i)[0]));
+    const x = this.px(this.lanes.x(at + 0.5));
+    if (!from || !to || x < GUTTER.left - 2 || x > GUTTER.left + this.width + 2) return;
+    const [begin, end] = [from, to].map(({ y, height }) => y + height / 2);
+    const tail = end + 6 * Math.sign(begin - end);
+    for (const [x0, y0] of [[x, begin], [x - 4, tail], [x + 4, tail]]) this.line(x0, y0, x, end, this.theme.select, [], 1.5);
+  }
+
   /** Draw the selected area: times and offsets of a lane. @param {{pool: number, times: [number, number], offsets: [number, number]}} area */
   area({ pool, times: [start, end], offsets: [low, high] }) {
     const { c, theme } = this;

@@ -1,7 +1,7 @@
 // @ts-check
 // The panel beside a picture: the selected buffer and why it is there, the buffers alive at a time, what would fit.
 
-import { fill, h } from "./dom.js";
+import { fill, h, table } from "./dom.js";
 import { factsOf } from "./facts.js";
 import { leversOf } from "./levers.js";
 import { aliveAt, endAbove, fullTimes } from "./live_bytes.js";
@@ -174,7 +174,19 @@ export class Panel {
       return h("div", { class: "pool" }, h("h2", {}, `Pool ${nameText(pool.name, 60)}`), h("dl", {}, ...this.levels(q)),
         this.lowering(q), form, answer);
     });
-    fill(this.pools, ...parts, this.paid());
+    fill(this.pools, ...parts, this.paid(), this.copied());
+  }
+
+  /** Return a table of the copies of buffers that move. */
+  copied() {
+    const { plan } = this;
+    if (!plan.copies.length) return null;
+    const rows = [...plan.copies].sort((a, b) => a.at - b.at).slice(0, LISTED).map(({ at, pair }) => [
+      h("button", { type: "button", onclick: () => this.actions.lookAt(at) }, plan.timeText(at)), this.button(pair[0]),
+      ...pair.map((i) => nameText(plan.pools[plan.pool[i]].name, 40)), bytesText(plan.sizeOf(pair[0]))]);
+    return h("div", { class: "copies" }, h("h2", {}, counted(plan.copies.length, "copy", "copies")),
+      table(["time", "buffer", "from", "to", "bytes"], rows),
+      plan.copies.length > LISTED && h("p", { class: "quiet" }, `and ${countText(plan.copies.length - LISTED)} more`));
   }
 
   /** Return a list of the pairs that share bytes at a price. */

@@ -193,6 +193,7 @@ export class Picture {
     for (const time of look.marks) overlay.timeLine(Math.min(time + 0.5, plan.span), theme.bound, []);
     if (look.area) overlay.area(look.area);
     for (const one of plan.reused.slice(0, 400)) overlay.paid(one);
+    for (const one of plan.copies.slice(0, 400)) overlay.copied(one);
     if (plan.isShared) for (const i of this.shared) overlay.outline(i, theme.chain, 1.5, [2, 2]);
     if (look.hovered >= 0) overlay.outline(look.hovered, theme.ink, 1.5);
     if (look.selected >= 0) overlay.outline(look.selected, theme.select, 3);

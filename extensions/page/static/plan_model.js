@@ -74,6 +74,9 @@ export class PlanModel {
     /** Pairs that share bytes at a price, with the earlier buffer first. @type {{pair: number[], cost: number}[]} */
     this.reused = (this.facts.reused ?? []).map((/** @type {any} */ { buffers: [a, b], first, cost }) =>
       ({ pair: (first === b ? [b, a] : [a, b]).map((id) => this.indexOf(id)), cost }));
+    /** The copies of buffers that move, each with the positions of the pieces that it reads and writes. @type {{at: number, pair: number[]}[]} */
+    this.copies = (this.facts.copies ?? []).filter((/** @type {any} */ { pair }) => pair)
+      .map((/** @type {any} */ { time, pair }) => ({ at: this.timeOf(time), pair }));
     this.roles = column(names?.roles) ?? guessedRoles(this);
     this.operations = column(names?.operations);
     this.types = column(names?.types);

@@ -108,6 +108,23 @@ def save_bytes(found: Tab, button: str) -> bytes:
     return Path(download.value.path()).read_bytes()
 
 
+def test_copies_of_buffers_that_move_are_listed_with_their_times(shared_tab: Tab, tmp_path: Path) -> None:
+    pools = [{"name": "sram", "size": 64}, {"name": "psram", "cost": 4, "direct": False}]
+    skip = {"id": "skip", "size": 64, "start": 0, "end": 5, "accesses": [0, 4]}
+    big = {"id": "big", "size": 64, "start": 1, "end": 4, "accesses": [1, 2, 3]}
+    problem = Problem.model_validate({"moves": True, "pools": pools, "buffers": [skip, big]})
+    (tmp_path / "moves.html").write_bytes(plan_page(problem, solve(problem)))
+    shared_tab.page.goto((tmp_path / "moves.html").as_uri())
+    wait_for_picture(shared_tab)
+    assert shared_tab.page.locator(".copies tbody tr").all_inner_texts() == [
+        "0\tskip#1\tsram\tpsram\t64 B",
+        "4\tskip#2\tpsram\tsram\t64 B",
+    ]
+    shared_tab.page.click(".copies tbody button:text-is('4')")
+    assert shared_tab.page.evaluate(LOOK)["time"] == 4
+    assert shared_tab.errors == []
+
+
 def test_the_mouse_wheel_zooms_at_the_pointer(opened_tab: Tab) -> None:
     x, y = centre(opened_tab, 1)
     opened_tab.page.mouse.move(x, y)

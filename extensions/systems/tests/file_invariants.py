@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from memplan.extensions.cascade.cascade import CascadeOptions, cascade
-from memplan.extensions.files.compare.compare import CompareOptions, compare
+from memplan.extensions.files.compare.compare import CompareOptions, ModelComparison, compare
 from memplan.extensions.files.convert.convert import convert
 from memplan.extensions.files.convert.options import ConvertOptions
 from memplan.extensions.networks.inputs import read_graph
@@ -247,7 +247,7 @@ def _compare_faults(file: AskedFile) -> Iterator[str]:
     fields = file.options.model_dump(exclude_defaults=True)
     options = CompareOptions(name=file.name, time_limit_s=SECONDS, **fields)
     found = file.answer_or_none("compare", lambda: compare(file.data, options))
-    if found is None:
+    if not isinstance(found, ModelComparison):
         return
     ours = found.memplan_with_views or found.memplan
     if file.is_plain and {ours.status, file.plan.status} == {PROVED} and ours.peak != file.plan.peak:

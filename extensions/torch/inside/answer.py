@@ -192,6 +192,7 @@ class FitsAnswer(Answer):
     advice: Advice | None = None
     problem: SkipJsonSchema[Problem | None] = Field(None, exclude=True, repr=False)
     plan: SkipJsonSchema[Plan | None] = Field(None, exclude=True, repr=False)
+    graph: SkipJsonSchema[Any] = Field(None, exclude=True, repr=False)
 
 
 class SnapshotAnswer(Answer):

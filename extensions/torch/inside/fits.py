@@ -17,7 +17,7 @@ from memplan.extensions.torch.inside.answer import FitsAnswer, compare_with_snap
 from memplan.extensions.torch.inside.demand import is_sure_to_fit, unsure_operators
 from memplan.extensions.torch.inside.device import FitsOptions
 from memplan.extensions.torch.inside.step import TorchStep, error_text
-from memplan.extensions.torch.inside.ways import find_remedies, sizes_of
+from memplan.extensions.torch.inside.ways import find_remedies, graph_of, sizes_of
 from memplan.files import prefix_file_name
 from memplan.planner.errors import InputError, OptionError, excerpt
 from memplan.planner.errors.did_you_mean import did_you_mean
@@ -65,7 +65,7 @@ def fits(
         TorchStep.record, foreach=device.allocator != "cpu", is_computed=device.computed, is_compiled=device.compiled
     )
     recording = run(step)
-    answer = judge_step(recording, device)
+    answer = judge_step(recording, device).model_copy(update={"graph": graph_of(recording)})
     if beside is not None:
         answer = answer.model_copy(update={"compared": compare_with_snapshot(recording, device, beside)})
     if not device.suggest or device.usable_bytes is None or unsure_operators(recording, device):

@@ -43,6 +43,7 @@ def test_a_ggml_graph_of_several_sizes_needs_the_option_dim(capsys: pytest.Captu
         (("--context", "1MiB"), "context: applies only to torch steps, got a ggml graph"),
         (("--cublas-workspace", "1MiB"), "cublas_workspace: applies only to torch steps, got a ggml graph"),
         (("-o", "plan.svg"), "must be a JSON file for a ggml graph; `memplan plan` draws its plan"),
+        (("-o", "x.graph.json"), "must be another file, because only a step of a script has operations"),
         (("--dim", "n=8"), "dim: must not be given, as graphs of ggml at one size name no dimensions"),
     ],
 )

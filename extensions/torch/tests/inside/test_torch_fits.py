@@ -309,17 +309,20 @@ def test_the_command_fits_runs_the_function_of_a_script(tmp_path: Path, capsys: 
     assert json.loads(capsys.readouterr().out)["fits"] is False
     assert main(["fits", f"{script}:build", "--capacity", "2GiB", "--format", "table"]) == 0
     assert capsys.readouterr().out.startswith("fits: simulated")
-    files = [tmp_path / name for name in ("small.svg", "small.html", "small.json")]
+    files = [tmp_path / name for name in ("small.svg", "small.html", "small.json", "small.graph.json")]
     assert main(["fits", f"{script}:build", *(part for file in files for part in ("-o", str(file)))]) == 0
     assert capsys.readouterr().out == ""
-    picture, page, answer = (file.read_text() for file in files)
+    picture, page, answer = (file.read_text() for file in files[:3])
     assert f"peak {json.loads(answer)['peak']:,} bytes" in picture
     assert f"<title>{script}:build" in page
+    pools = ("--pool", "gpu=1000MiB", "--pool", "host,direct=false,cost=1", "--moves", "--time-limit", "5")
+    assert main(["plan", str(files[3]), *pools, "--format", "status,moved_bytes"]) == 0
+    assert {row["from"] for row in json.loads(capsys.readouterr().out)["moved_bytes"]} <= {"gpu", "host"}
     for call, said in (
         ("wrong", "small.py:7: TypeError: "),
         ("bild", 'must define the function "bild" (did you mean build?)'),
         ("typed", 'got "model, inputs, optimiser" (did you mean optimizer?)'),
-        ("build -o x.png", "output: must end in .html, .json, .svg"),
+        ("build -o x.png", "output: must end in .html, .json, .graph.json or .svg"),
     ):
         assert main(["fits", *f"{script}:{call}".split()]) == 2
         assert said in capsys.readouterr().err
