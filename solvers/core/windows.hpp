@@ -791,10 +791,10 @@ class Search {
     return {spaces_.bank_with.data + spaces_.bank_first[i], spaces_.bank_first[i + 1] - spaces_.bank_first[i]};
   }
 
-  // Return the range of the banks that a buffer touches at an offset; it is empty in a memory without banks.
+  // Return the range of the banks that a buffer touches at an offset; an empty one above all others if there are none.
   Range banks_of(i64 q, i64 i, i64 at) const {
     const i64 bank = spaces_.bank[q], low = at + spaces_.bank_shift[q];
-    if (bank == 0) return {at, at};
+    if (bank == 0) return {kFar, kFar};
     return {floor_div(low, bank) * bank - spaces_.bank_shift[q], (floor_div(low + spaces_.size[i] - 1, bank) + 1) * bank - spaces_.bank_shift[q]};
   }
 

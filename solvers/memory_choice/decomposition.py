@@ -165,8 +165,8 @@ _QUICK_WORK, _PACKED_PART = 100_000, 16
 """The work for each packing of a choice near the cheapest one, and one part in this many of the allowed work."""
 _ROOMS = (0, 1, 4, 16, 64, 160, 320)
 """The parts of a pool, of _WHOLE, that are left free one after another until a choice can be packed."""
-_WHOLE, _MOST_ROOM = 1024, 64
-"""The parts into which a pool is divided, and the most that a choice leaves free for easier packing."""
+_WHOLE = 1024
+"""The parts into which a pool is divided."""
 
 
 def solve(instance: Instance, search: Search) -> None:

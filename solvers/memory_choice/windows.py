@@ -29,7 +29,7 @@ NAME = "memory-choice:windows"
 _PLACED = {"holes", "conflicts", "pools", "capacity", "alignment", "pins", "ranges", "reserved", "cost"}
 FEATURES = frozenset(_PLACED | {"relative", "together", "pages", "sharing", "banks", "bank-weights", "reuse"})
 """The features of instances that the search supports."""
-_LEAST = 40
+_LEAST = 16
 """The number of buffers from which windows come first; fewer buffers are packed as a whole."""
 _MEMBERS = 8
 """The average number of buffers for which each refuted set has space."""

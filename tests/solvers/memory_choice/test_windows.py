@@ -252,9 +252,8 @@ def test_windows_leave_the_banks_of_a_given_plan_if_their_prices_exceed_the_gain
     found = Windows(knapsack, search)
     found.adopt_best()
     before = found._cost()
-    assert before == round(
-        (require_value(search.best).score[0] - float(knapsack.costs.cheapest)) / float(knapsack.costs.step)
-    )
+    costs = require_value(knapsack.costs)
+    assert before == round((require_value(search.best).score[0] - float(costs.cheapest)) / float(costs.step))
     found.improve()
     assert found._cost() < before
     assert require_value(search.best).by == windows.NAME
