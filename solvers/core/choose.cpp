@@ -388,7 +388,8 @@ class Choosing {
     made.price = knapsack.price, made.lifetime_buffer = items_.life_buffer;
     made.start = items_.start, made.end = items_.end;
     made.conflict_first = arena.array<i64>(n + 2), made.conflict = arena.array<i64>(2 * links);
-    made.share_first = arena.array<i64>(n + 1), made.share = arena.array<i64>(0);
+    made.share_first = made.bank_first = arena.array<i64>(n + 1), made.share = made.bank_with = made.bank_price = arena.array<i64>(0);
+    made.bank = made.bank_shift = arena.array<i64>(p);
     made.capacity = arena.array<i64>(p), made.reserved_first = arena.array<i64>(p + 1);
     std::size_t ranges = 0;
     for (i64 q = 0; q < p; ++q) ranges += problem_.memories[q].reserved_count;

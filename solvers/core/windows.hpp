@@ -45,10 +45,15 @@ struct Spaces {
   Array<i64> conflict;
   Array<i64> share_first;
   Array<i64> share;
+  Array<i64> bank_first;
+  Array<i64> bank_with;
+  Array<i64> bank_price;
   Array<i64> together;
   Array<i64> lead;
   Array<i64> distance;
   Array<i64> capacity;
+  Array<i64> bank;
+  Array<i64> bank_shift;
   Array<i64> reserved_first;
   Rows<i64> reserved;
 };
@@ -98,7 +103,7 @@ class Search {
         next_(arena.array<State>(width_)),
         seen_(arena.array<u64>(kSlots)),
         children_(arena.array<Child>(width_ * children_of_state())),
-        loose_walls_(arena.rows<Range>(p(), largest_)),
+        loose_walls_(arena.rows<Range>(p(), 2 * largest_)),
         loose_count_(arena.array<i64>(p())),
         wall_first_(arena.array<i64>(p() + 1)),
         price_sum_(arena.array<double>(p())) {
@@ -264,12 +269,8 @@ class Search {
   i64 lowest_free(i64 q, i64 i) {
     if (is_free(q)) return 0;
     const i64 size = spaces_.size[i], highest = std::min(spaces_.highest[q][i], spaces_.capacity[q] - size);
-    i64 count = 0, at = lowest_legal(q, i, 0);
-    for (i64 k = spaces_.reserved_first[q]; k < spaces_.reserved_first[q + 1]; ++k)
-      walls_[count++] = {spaces_.reserved[k][0], spaces_.reserved[k][1]};
-    for (i64 k = near_first_[i]; k < near_first_[i + 1]; ++k)
-      if (const i64 j = near_[k]; run_.pool[j] == q) walls_[count++] = {run_.offset[j], run_.offset[j] + spaces_.size[j]};
-    std::sort(walls_.data, walls_.data + count, [](Range a, Range b) { return a.low < b.low; });
+    const i64 count = list_walls(q, i, 0, false);
+    i64 at = lowest_legal(q, i, 0);
     work_ += count + 1;
     for (i64 k = 0; k < count && walls_[k].low < at + size; ++k)
       if (walls_[k].high > at) at = lowest_legal(q, i, walls_[k].high);
@@ -360,7 +361,8 @@ class Search {
       for (i64 i = 0; i < n(); ++i)
         for (i64 k = spaces_.conflict_first[i]; k < spaces_.conflict_first[i + 1]; ++k) note(i, spaces_.conflict[k]);
       if (is_filling) break;
-      for (i64 k = 2; k < n() + 2; ++k) most_near_ = std::max(most_near_, near_first_[k]), near_first_[k] += near_first_[k - 1];
+      for (i64 i = 0; i < n(); ++i)
+        most_near_ = std::max(most_near_, near_first_[i + 2] + banked(i).size), near_first_[i + 2] += near_first_[i + 1];
       near_ = arena.uncleared<i64>(near_first_[n() + 1]);
       if (arena.has_failed) return;
     }
@@ -378,7 +380,7 @@ class Search {
   bool draw_window() {
     double sum = 0;
     for (i64 i = 0; i < n(); ++i) {
-      sum += static_cast<double>(std::max<i64>(0, price(i) - run_.goal[i]));
+      sum += static_cast<double>(std::max<i64>(0, price(i) - run_.goal[i]) + clashes(i));
       lost_[i] = sum;
     }
     if (sum <= 0) return false;
@@ -439,7 +441,7 @@ class Search {
       place_.fill(0), count_ = 0;
       i64 until = next;
       for (; until < n() && count_ < kPacked; ++until)
-        if (waits(by_start_[until])) add(by_start_[until], largest_);
+        if (waits(by_start_[until]) && !is_beside_partner(by_start_[until])) add(by_start_[until], largest_);
       if (count_ == 0) {
         ++next;
         continue;
@@ -486,8 +488,9 @@ class Search {
     Arena arena(allocator_);
     const Array<i64> chosen = arena.array<i64>(n()), row_of = arena.array<i64>(n());
     if (arena.has_failed) return false;
-    i64 rows = 0, links = 0, joins = 0, gaps = 0, latest = 0;
+    i64 rows = 0, links = 0, joins = 0, gaps = 0, latest = 0, banks = 0;
     for (i64 x = 0; x < count_; ++x) chosen[rows++] = window_[x], row_of[window_[x]] = rows;
+    const auto is_loose = [&](i64 j) { return row_of[j] > 0 && row_of[j] <= count_; };
     for (i64 x = 0; x < count_; ++x)
       for (i64 k = near_first_[window_[x]]; k < near_first_[window_[x] + 1]; ++k)
         if (const i64 j = near_[k]; row_of[j] == 0 && run_.pool[j] == q) chosen[rows++] = j, row_of[j] = rows;
@@ -497,17 +500,18 @@ class Search {
       gaps += lives_first_[i + 1] - lives_first_[i];
       for (i64 y = lives_first_[i]; y < lives_first_[i + 1]; ++y) latest = std::max(latest, spaces_.end[lives_[y]]);
     }
-    const Array<memplan_buffer> buffers = arena.array<memplan_buffer>(rows + 1);
+    for (i64 x = 0; x < count_; ++x) banks += banked(window_[x]).size;
+    const Array<memplan_buffer> buffers = arena.array<memplan_buffer>(rows + banks + 1);
     const Array<memplan_gap> holes = arena.array<memplan_gap>(gaps);
-    const Array<memplan_pair> pairs = arena.array<memplan_pair>(links);
+    const Array<memplan_pair> pairs = arena.array<memplan_pair>(links + banks);
     const Array<memplan_join> tied = arena.array<memplan_join>(rows);
     const Array<memplan_range> reserved = arena.array<memplan_range>(spaces_.reserved.size);
-    const Array<i64> found = arena.array<i64>(rows + 1);
+    const Array<i64> found = arena.array<i64>(rows + banks + 1);
     if (arena.has_failed) return false;
     gaps = links = 0;
     for (i64 k = 0; k < rows; ++k) {
       const i64 i = chosen[k];
-      const bool is_loose = k < count_;
+      const bool is_placed = k >= count_;
       // A buffer without lifetimes is given a separate time step.
       memplan_buffer row{spaces_.size[i], latest + k, latest + k + 1, 0, MEMPLAN_FREE, 0, 0, 0};
       for (i64 y = lives_first_[i]; y < lives_first_[i + 1]; ++y) {
@@ -519,7 +523,7 @@ class Search {
         row.end = spaces_.end[m];
       }
       // Where a placed buffer lies in a partner at its offset, only the partner occupies bytes.
-      for (i64 y = spaces_.share_first[i]; !is_loose && y < spaces_.share_first[i + 1]; ++y) {
+      for (i64 y = spaces_.share_first[i]; is_placed && y < spaces_.share_first[i + 1]; ++y) {
         const i64 j = spaces_.share[y], other = row_of[j] - 1;
         if (other < count_ || run_.offset[j] != run_.offset[i] || other > k) continue;
         const memplan_buffer &partner = buffers[other];
@@ -528,7 +532,7 @@ class Search {
         (row.begin < partner.begin ? row.end : row.begin) = row.begin < partner.begin ? partner.begin : partner.end;
         if (row.begin >= row.end) return false;
       }
-      if (is_loose) {
+      if (!is_placed) {
         row.alignment = spaces_.alignment[q][i], row.lowest = spaces_.lowest[q][i];
         row.limit = spaces_.capacity[q];
         if (spaces_.highest[q][i] < row.limit - row.size) row.limit = spaces_.highest[q][i] + row.size;
@@ -548,6 +552,16 @@ class Search {
     }
     // A buffer pinned above all others makes every plan that fits optimal, so the search stops at the first one.
     const i64 top = spaces_.capacity[q];
+    // Whole banks of a placed partner are a pinned buffer, which conflicts with the other partner by name.
+    for (i64 x = 0; x < count_; ++x)
+      for (const i64 j : banked(window_[x])) {
+        if (run_.pool[j] != q || is_loose(j)) continue;
+        const Range range = banks_of(q, j, run_.offset[j]);
+        const i64 low = std::max<i64>(0, range.low), size = std::min(top, range.high) - low;
+        if (size <= 0) continue;
+        pairs[links++] = {static_cast<std::size_t>(x), static_cast<std::size_t>(rows)};
+        buffers[rows] = {size, latest + rows, latest + rows + 1, 0, low, 0, 0, 0}, ++rows;
+      }
     buffers[rows] = {1, latest + rows, latest + rows + 1, 0, top, 0, 0, 0};
     memplan_problem problem = MEMPLAN_PROBLEM_INIT;
     problem.buffers = buffers.data, problem.count = static_cast<std::size_t>(rows + 1), problem.capacity = top + 1;
@@ -569,6 +583,9 @@ class Search {
     nodes_ += made.nodes, work_ += kPackCost + rows * kRowWork + made.nodes * kNodeWork;
     if (made.status > MEMPLAN_FEASIBLE) return false;
     for (i64 x = 0; x < count_; ++x) offset[window_[x]] = found[x];
+    for (i64 x = 0; x < count_; ++x)
+      for (const i64 j : banked(window_[x]))
+        if (const Range range = banks_of(q, j, offset[j]); is_loose(j) && found[x] < range.high && range.low < found[x] + spaces_.size[window_[x]]) return false;
     return true;
   }
 
@@ -655,11 +672,12 @@ class Search {
   // Add a buffer and all that must share its memory to a window in memory `q`; return what that saves.
   i64 take(i64 q, i64 i) {
     const i64 lead = spaces_.together[i], from = count_;
+    if (is_beside_partner(i)) return 0;  // The exact search knows no banks, so one of two partners stays where it is.
     for (i64 k = mates_first_[lead]; k < mates_first_[lead + 1]; ++k)
       if (!spaces_.homes[q][mates_[k]]) return 0;
     add(i, window_.size);
     i64 gain = 0;
-    for (i64 x = from; x < count_; ++x) gain += price(window_[x]) - spaces_.price[q][window_[x]];
+    for (i64 x = from; x < count_; ++x) gain += price(window_[x]) + clashes(window_[x]) - spaces_.price[q][window_[x]];
     return gain;
   }
 
@@ -690,7 +708,7 @@ class Search {
     prepare();
     i64 before = 0;
     for (i64 x = 0; x < count_ && before < kMost; ++x)
-      before = run_.pool[window_[x]] == kAbsent ? kMost : before + price(window_[x]);
+      before = run_.pool[window_[x]] == kAbsent ? kMost : before + price(window_[x]) + clashes(window_[x], x);
     states_[0] = {0, 0, 0, 0};
     i64 states = 1;
     for (i64 x = 0; x < count_; ++x) {
@@ -721,6 +739,8 @@ class Search {
     for (i64 x = 0; x < count_; ++x) {
       const i64 i = window_[x], lead = spaces_.together[i];
       mask_[x] = 0, mate_[x] = kAbsent, last_[x] = x;
+      for (const i64 j : banked(i))
+        if (const i64 y = place_[j] - 1; y >= 0 && y < x) last_[y] = x;
       for (i64 k = near_first_[i]; k < near_first_[i + 1]; ++k)
         if (const i64 y = place_[near_[k]] - 1; y >= 0 && y < x) mask_[x] |= u64{1} << y, last_[y] = x;
       for (i64 k = mates_first_[lead]; k < mates_first_[lead + 1]; ++k) {
@@ -746,16 +766,55 @@ class Search {
     i64 count = 0;
     for (i64 q = 0; q < p(); ++q) {
       wall_first_[q] = count;
-      if (is_free(q) || !spaces_.homes[q][i]) continue;
-      for (i64 r = spaces_.reserved_first[q]; r < spaces_.reserved_first[q + 1]; ++r)
-        walls_[count++] = {spaces_.reserved[r][0], spaces_.reserved[r][1]};
-      for (i64 k = near_first_[i]; k < near_first_[i + 1]; ++k)
-        if (const i64 j = near_[k]; place_[j] == 0 && run_.pool[j] == q)
-          walls_[count++] = {run_.offset[j], run_.offset[j] + spaces_.size[j]};
-      std::sort(walls_.data + wall_first_[q], walls_.data + count, [](Range a, Range b) { return a.low < b.low; });
+      if (!is_free(q) && spaces_.homes[q][i]) count = list_walls(q, i, count, true);
     }
     wall_first_[p()] = count;
     work_ += count + 1;
+  }
+
+  // List the ranges of a memory that a buffer must avoid, ascending, from walls_[first] on; return the end of the list.
+  i64 list_walls(i64 q, i64 i, i64 first, bool has_window) {
+    i64 count = first;
+    for (i64 r = spaces_.reserved_first[q]; r < spaces_.reserved_first[q + 1]; ++r)
+      walls_[count++] = {spaces_.reserved[r][0], spaces_.reserved[r][1]};
+    const auto is_there = [&](i64 j) { return run_.pool[j] == q && !(has_window && place_[j] != 0); };
+    for (i64 k = near_first_[i]; k < near_first_[i + 1]; ++k)
+      if (const i64 j = near_[k]; is_there(j)) walls_[count++] = {run_.offset[j], run_.offset[j] + spaces_.size[j]};
+    for (const i64 j : banked(i))
+      if (is_there(j)) walls_[count++] = banks_of(q, j, run_.offset[j]);
+    std::sort(walls_.data + first, walls_.data + count, [](Range a, Range b) { return a.low < b.low; });
+    return count;
+  }
+
+  // Return the buffers that must not touch a bank that a buffer touches.
+  Array<i64> banked(i64 i) const {
+    return {spaces_.bank_with.data + spaces_.bank_first[i], spaces_.bank_first[i + 1] - spaces_.bank_first[i]};
+  }
+
+  // Return the range of the banks that a buffer touches at an offset; an empty one above all others if there are none.
+  Range banks_of(i64 q, i64 i, i64 at) const {
+    const i64 bank = spaces_.bank[q], low = at + spaces_.bank_shift[q];
+    if (bank == 0) return {kFar, kFar};
+    return {floor_div(low, bank) * bank - spaces_.bank_shift[q], (floor_div(low + spaces_.size[i] - 1, bank) + 1) * bank - spaces_.bank_shift[q]};
+  }
+
+  // Return the prices of the clashes of a buffer, without those with the first `x` buffers of the window.
+  i64 clashes(i64 i, i64 x = 0) const {
+    const i64 q = run_.pool[i], first = spaces_.bank_first[i];
+    const Array<i64> partners = banked(i);
+    i64 sum = 0;
+    for (i64 k = 0; k < partners.size && !is_free(q); ++k) {
+      const i64 j = partners[k];
+      if (run_.pool[j] != q || (x > 0 && place_[j] > 0 && place_[j] <= x)) continue;
+      const Range banks = banks_of(q, i, run_.offset[i]);
+      if (run_.offset[j] < banks.high && banks.low < run_.offset[j] + spaces_.size[j]) sum += spaces_.bank_price[first + k];
+    }
+    return sum;
+  }
+
+  bool is_beside_partner(i64 i) const {
+    const Array<i64> partners = banked(i);
+    return std::any_of(partners.begin(), partners.end(), [this](i64 j) { return place_[j] != 0; });
   }
 
   void branch(i64 x, i64 s, i64 before, bool has_goal) {
@@ -763,15 +822,19 @@ class Search {
     const State &state = states_[s];
     const Place *places = places_.data + s * largest_;
     loose_count_.fill(0);
-    for (u64 mask = mask_[x]; mask != 0; mask &= mask - 1) {
-      const Place &place = places[std::countr_zero(mask)];
-      if (is_free(place.pool)) continue;
-      const Range wall{place.at, place.at + spaces_.size[window_[std::countr_zero(mask)]]};
-      Range *row = loose_walls_[place.pool];
-      i64 at = loose_count_[place.pool]++;
+    const auto avoid = [this](i64 q, Range wall) {
+      if (is_free(q)) return;
+      Range *row = loose_walls_[q];
+      i64 at = loose_count_[q]++;
       for (; at > 0 && row[at - 1].low > wall.low; --at) row[at] = row[at - 1];
       row[at] = wall;
+    };
+    for (u64 mask = mask_[x]; mask != 0; mask &= mask - 1) {
+      const Place &place = places[std::countr_zero(mask)];
+      avoid(place.pool, {place.at, place.at + spaces_.size[window_[std::countr_zero(mask)]]});
     }
+    for (const i64 j : banked(i))
+      if (const i64 y = place_[j] - 1; y >= 0 && y < x) avoid(places[y].pool, banks_of(places[y].pool, j, places[y].at));
     for (i64 q = 0; q < p(); ++q) {
       if (!spaces_.homes[q][i] || (mate != kAbsent && places[mate].pool != q)) continue;
       const i64 price = spaces_.price[q][i], g = state.g + price;
@@ -853,6 +916,11 @@ class Search {
       if (y >= x) continue;
       const Place other = y < 0 ? Place{run_.pool[j], run_.offset[j]} : places[y];
       if (other.pool == q && meets(other.at, other.at + spaces_.size[j]) && !(other.at == at && are_partners(i, j))) return false;
+    }
+    for (const i64 j : banked(i)) {
+      const i64 y = place_[j] - 1;
+      const Place other = y < 0 ? Place{run_.pool[j], run_.offset[j]} : y < x ? places[y] : Place{kAbsent, 0};
+      if (const Range banks = banks_of(q, j, other.at); other.pool == q && meets(banks.low, banks.high)) return false;
     }
     work_ += 1 + near_first_[i + 1] - near_first_[i];
     return true;

@@ -36,10 +36,15 @@ class Spaces(NamedTuple):
     conflict: I64
     share_first: I64  # the same for the buffers that may have one offset while both are alive
     share: I64
+    bank_first: I64  # the same for the buffers that must not touch a common bank
+    bank_with: I64
+    bank_price: I64  # the cost of each such pair, in steps, in plans that are not of this search; 0 if none may have it
     together: I64  # (n,): for each buffer, the first buffer of the group that must be in one memory
     lead: I64
     distance: I64
     capacity: I64  # (p,): capacity of each memory in units, or ABSENT if the memory fits all buffers
+    bank: I64  # (p,): length of the banks of each memory, or 0
+    bank_shift: I64
     reserved_first: I64  # (p + 1,): start of each memory's ranges in `reserved`, then the end of the last
     reserved: Rows
 

@@ -41,7 +41,8 @@ def split_pools(instance: Instance) -> tuple[Instance, I64]:
     """Return (an instance in which a reserved range separates two pools, the number of each pool in `instance`).
 
     Offsets stay as they are. Each plan is a plan of `instance`, and the reverse if no buffers must be in one pool. If
-    the cost does not count, pools are not divided, as this would change what their ends are.
+    the cost does not count, pools are not divided, as this would change what their ends are. Nor are they if rules hold
+    between two parts of a pool: banks and clearances.
     """
     parts = [
         (q, low, high)
@@ -49,7 +50,8 @@ def split_pools(instance: Instance) -> tuple[Instance, I64]:
         for low, high in _free_ranges(pool)
         if low < high or not pool.is_limited
     ]
-    if instance.objective != "cost" or not len(instance.pools) < len(parts) <= _MOST_PARTS:
+    is_apart = instance.features.isdisjoint({"banks", "clearances"})
+    if instance.objective != "cost" or not is_apart or not len(instance.pools) < len(parts) <= _MOST_PARTS:
         return instance, np.arange(len(instance.pools))
     of = column([q for q, _, _ in parts])
     pools = tuple(

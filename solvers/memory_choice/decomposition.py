@@ -20,7 +20,6 @@ from memplan.solvers.exact import FEATURES, branch_and_bound
 from memplan.solvers.formulation.stricter import restrict_rules, split_pools, stricter
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.heuristics import greedy, local_search
-from memplan.solvers.memory_choice.choice_search import ChoiceSearch
 from memplan.solvers.memory_choice.knapsack import Knapsack
 from memplan.solvers.memory_choice.multipliers import (
     NEVER,
@@ -166,8 +165,8 @@ _QUICK_WORK, _PACKED_PART = 100_000, 16
 """The work for each packing of a choice near the cheapest one, and one part in this many of the allowed work."""
 _ROOMS = (0, 1, 4, 16, 64, 160, 320)
 """The parts of a pool, of _WHOLE, that are left free one after another until a choice can be packed."""
-_WHOLE, _MOST_ROOM = 1024, 64
-"""The parts into which a pool is divided, and the most that a choice leaves free for easier packing."""
+_WHOLE = 1024
+"""The parts into which a pool is divided."""
 
 
 def solve(instance: Instance, search: Search) -> None:
@@ -222,23 +221,14 @@ def _solve_in_rounds(decomposition: Decomposition, beside: Executor) -> None:
         windows = None
     if not is_packed_first:
         decomposition.pack_at_once(beside)
-    choice_search = None if windows else ChoiceSearch(knapsack, search, decomposition.multipliers)
-    if choice_search:
-        choice_search.start(NAME)
     for work, effort in ROUNDS:
         if decomposition.run(work, effort):
             return
-        if choice_search:
-            choice_search.improve(NAME)
         decomposition.improve_cost_bound()
         if windows:
             decomposition.search_on(windows, _PATIENCE[-1])
-        else:
-            decomposition.leave_room(work)
     if windows:
-        for work, _ in ROUNDS:
-            decomposition.leave_room(work)
-            decomposition.search_on(windows, _LAST_PATIENCE)
+        decomposition.search_on(windows, _LAST_PATIENCE)
 
 
 class Decomposition:
@@ -441,27 +431,6 @@ class Decomposition:
             if before == (len(self.nogoods), len(self.doubts), self.goals.best_value(COST)):
                 return None  # The prices of pairs make the plan dearer than its choice of pools.
         return None
-
-    def leave_room(self, work: int) -> None:
-        """Offer plans that leave a part of each pool free, so that a quick packing is more likely to succeed.
-
-        The part is doubled until there is a plan, and then halved towards the largest part without a plan. Nothing is
-        done once the cost is proved.
-        """
-        low, high = 0, _MOST_ROOM + 1 if self.goals.has_cost and not self.goals.proved else 0
-        while low + 1 < high and not self._is_over():
-            reached = self.goals.best_value(COST)
-            room = max(2, 2 * low) if high > _MOST_ROOM else (low + high) // 2
-            if room > _MOST_ROOM:
-                return
-            ends = [end + -end * room // _WHOLE for end in self.ends]
-            most = self.dearest if reached is None else reached - 1
-            home = self._find_cheapest_choice(ends, self.multipliers, self.nogoods, most).home
-            if home is not None:
-                self._pack(home, COST, 0, work)
-            # If no cheaper choice leaves this share of the pools free, none leaves a larger one free: try smaller ones.
-            is_enough = home is None or self.goals.best_value(COST) != reached
-            low, high = (low, room) if is_enough else (room, high)
 
     def _min_end(self, q: int, work: int) -> int | None:
         """Return the least end of pool `q` among plans that keep the proved goals, or None without a proof."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from memplan.planner.instance.instance import Instance
+from memplan.planner.instance.objective import cost_mask
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.solvers.core import windows as core
 from memplan.solvers.core.exact import seed_of
@@ -21,13 +22,14 @@ from memplan.solvers.memory_choice.multipliers import NoGood
 from memplan.solvers.packing.orders import RULES, Traits
 from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.place import bounded_first
+from memplan.solvers.packing.sharing_decisions import forbid_sharing
 from memplan.solvers.search.incumbent import Search
 
 NAME = "memory-choice:windows"
 _PLACED = {"holes", "conflicts", "pools", "capacity", "alignment", "pins", "ranges", "reserved", "cost"}
-FEATURES = frozenset(_PLACED | {"relative", "together", "pages", "sharing"})
+FEATURES = frozenset(_PLACED | {"relative", "together", "pages", "sharing", "banks", "bank-weights", "reuse"})
 """The features of instances that the search supports."""
-_LEAST = 40
+_LEAST = 16
 """The number of buffers from which windows come first; fewer buffers are packed as a whole."""
 _MEMBERS = 8
 """The average number of buffers for which each refuted set has space."""
@@ -83,14 +85,16 @@ class Windows:
     def __init__(self, knapsack: Knapsack, search: Search) -> None:
         """Start with no buffer placed, and create the packer for memories without a limit."""
         self.knapsack, self.search, self.instance = knapsack, search, knapsack.instance
-        self.spaces = Reference(_window_spaces(knapsack, knapsack.instance))
+        # The search keeps priced pairs apart, but may begin with a plan that pays prices.
+        apart = forbid_sharing(self.instance, range(len(self.instance.priced_pairs)))
+        self.spaces = Reference(_window_spaces(knapsack, apart))
         n = len(self.instance)
         self.spent, self.is_at_goal = 0, False
         self._pool, self._offset = np.full(n, ABSENT), np.zeros(n, dtype=np.int64)
         self._random = np.array([abs(seed_of(search.seed, 0)) | 1])
         self._goal = np.zeros(n, dtype=np.int64)
         # A plan found while the time ends is still useful, so the packer has no stop flag.
-        self._packer, self._traits = Packer(self.instance, column([0])), Traits(self.instance)
+        self._packer, self._traits = Packer(apart, column([0])), Traits(apart)
 
     def begin(self, home: I64) -> bool:
         """Pack the choice `home` of memories or adopt the search's best plan; return True if there is a plan."""
@@ -100,7 +104,7 @@ class Windows:
             known = (self._pool, self._offset)
             self._pool, self._offset = np.full_like(self._pool, ABSENT), np.zeros_like(self._offset)
             is_better = self._run(pool, 0, is_thorough) and (
-                (known[0] == ABSENT).any() or self._cost() < self._cost(known[0])
+                (known[0] == ABSENT).any() or self._cost() < self._cost(*known)
             )
             if not is_better:
                 self._pool, self._offset = known
@@ -114,14 +118,15 @@ class Windows:
     def adopt_best(self) -> None:
         """Continue from the best plan of the search if it costs less than the current one."""
         best = self.search.best
-        if best is not None and ((self._pool == ABSENT).any() or self._cost(best.pool) < self._cost()):
+        if best is not None and ((self._pool == ABSENT).any() or self._cost(best.pool, best.offset) < self._cost()):
             self._pool, self._offset = best.pool.copy(), best.offset.copy()
 
     def improve(self) -> bool:
         """Search windows (few buffers at a time) for some steps; offer a cheaper plan, or return False without one."""
         before = self._cost()
         self._run(self._pool[:0], _STEPS * len(self._pool))
-        self.is_at_goal = bool((self._prices(self._pool) <= self._goal).all())
+        prices = self._prices(self._pool)
+        self.is_at_goal = bool((prices <= self._goal).all()) and self._cost() == prices.sum()
         return self._cost() < before and self.offer()
 
     def offer(self) -> bool:
@@ -164,8 +169,10 @@ class Windows:
     def _prices(self, pool: I64) -> I64:
         return column(self.spaces.table.price[pool, np.arange(len(pool))])
 
-    def _cost(self, pool: I64 | None = None) -> int:
-        return int(self._prices(self._pool if pool is None else pool).sum())
+    def _cost(self, pool: I64 | None = None, offset: I64 | None = None) -> int:
+        pool, offset = self._pool if pool is None else pool, self._offset if offset is None else offset
+        clash = column([] if self.knapsack.costs is None else self.knapsack.costs.clash)
+        return int(self._prices(pool).sum() + clash[cost_mask(self.instance, pool, offset)].sum())
 
 
 def _highest_end(instance: Instance, order: I64, offsets: I64) -> int:
@@ -196,10 +203,27 @@ def _window_spaces(knapsack: Knapsack, instance: Instance) -> core.Spaces:
         conflict=instance.conflict,
         share_first=instance.share_first,
         share=instance.share,
+        bank_first=instance.bank_first,
+        bank_with=instance.bank_with,
+        bank_price=_bank_prices(knapsack, instance),
         together=instance.colocation,
         lead=instance.anchor,
         distance=instance.distance,
         capacity=column([pool.capacity if pool.is_limited else ABSENT for pool in instance.pools]),
+        bank=column([pool.bank for pool in instance.pools]),
+        bank_shift=column([pool.bank_shift for pool in instance.pools]),
         reserved_first=column(np.cumsum([0, *(len(rows) for rows in reserved)])),
         reserved=np.ascontiguousarray(np.concatenate(reserved)),
     )
+
+
+def _bank_prices(knapsack: Knapsack, instance: Instance) -> I64:
+    """Return, for each entry of the lists `bank_with`, what the knapsack's priced pair of these buffers costs, or 0."""
+    priced = knapsack.instance.priced_pairs
+    rows = priced.rows[priced.by_bank].tolist()
+    prices = {
+        frozenset(pair): clash
+        for pair, clash in zip(rows, knapsack.costs.clash if knapsack.costs else (), strict=False)
+    }
+    of = np.repeat(np.arange(len(instance)), np.diff(instance.bank_first)).tolist()
+    return column([prices.get(frozenset(pair), 0) for pair in zip(of, instance.bank_with.tolist(), strict=True)])

@@ -23,7 +23,20 @@ from tests.support.depth import seeds
 from tests.support.small_problems import small_problems
 from tests.support.values import require_value
 
-KINDS = ("", "mixed", "confined", "pinned", "groups", "holes", "conflicts", "reserved", "limited", "paged")
+KINDS = (
+    "",
+    "mixed",
+    "confined",
+    "pinned",
+    "groups",
+    "holes",
+    "conflicts",
+    "reserved",
+    "limited",
+    "paged",
+    "banked",
+    "weighted",
+)
 
 
 def draw_problem(seed: int, n: int, kind: str = "", alignments: tuple[int, ...] = (64,)) -> Problem:
@@ -58,6 +71,11 @@ def draw_problem(seed: int, n: int, kind: str = "", alignments: tuple[int, ...] 
         more["conflicts"] = [[i, i + 25] for i in range(0, n - 26, 9)]
     if kind == "paged":
         pools[0] |= {"base_address": 1088}
+    if kind in ("banked", "weighted"):
+        pools[0] |= {"bank_size": 4096, "base_address": 1088}
+        more["bank"] = [
+            {"buffers": [i, i + 1]} | ({"weight": 5000} if kind == "weighted" else {}) for i in range(0, n, 6)
+        ]
     if kind == "reserved":
         pools[0]["reserved"] = [[4096, 2048]]
     return Problem.model_validate({"objective": "cost", "pools": pools, "buffers": rows, **more})
@@ -92,7 +110,10 @@ def test_window_searches_yield_valid_plans_near_the_cost_bound(kind: str) -> Non
     plan = plan_of_assignment(problem, knapsack.instance, search.best, search.proof)
     assert not verify(problem, plan)
     # The bound ignores padding by alignments, so the cost may exceed it slightly.
-    assert search.best.score[0] <= (1.6 if kind == "paged" else 1.4 if kind == "mixed" else 1.3) * search.bound[0] + 1
+    assert (
+        search.best.score[0]
+        <= (1.6 if kind in ("paged", "banked", "weighted") else 1.4 if kind == "mixed" else 1.3) * search.bound[0] + 1
+    )
 
 
 def test_exact_packings_of_wide_windows_reach_the_cheapest_choice() -> None:
@@ -216,3 +237,23 @@ def test_window_searches_never_raise_the_cost() -> None:
         found.improve()
         assert found._cost() <= before
         before = found._cost()
+
+
+def test_windows_leave_the_banks_of_a_given_plan_if_their_prices_exceed_the_gain() -> None:
+    problem = draw_problem(5, 60, "weighted")
+    free = solve(problem.model_copy(update={"bank": ()}), deterministic=True)
+    knapsack, search = make_search(problem)
+    pools = {pool.name: q for q, pool in enumerate(problem.pools)}
+    places = [next(place for place in free.placements if place.id == k) for k in range(60)]
+    unit = knapsack.instance.unit
+    search.offer(
+        np.array([pools[str(place.pool)] for place in places]), np.array([p.offset // unit for p in places]), "free"
+    )
+    found = Windows(knapsack, search)
+    found.adopt_best()
+    before = found._cost()
+    costs = require_value(knapsack.costs)
+    assert before == round((require_value(search.best).score[0] - float(costs.cheapest)) / float(costs.step))
+    found.improve()
+    assert found._cost() < before
+    assert require_value(search.best).by == windows.NAME
