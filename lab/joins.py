@@ -26,7 +26,7 @@ from memplan.solvers.memory_choice.program import linear_program, write_program
 from memplan.solvers.portfolio.solve import solve
 from tests.support.oracle import check, touch_a_bank
 
-_LIMIT_S = 2.0
+_LIMIT_S = 5.0
 """The work of each search, in seconds of counted work; see the option `deterministic`."""
 _NEAR = 1.01
 Data = dict[str, Any]
