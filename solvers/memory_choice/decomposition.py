@@ -613,10 +613,10 @@ class Decomposition:
         is_proved = need > end
         kept, need = self._core(q, kept, end, need)
         items = frozenset(self.knapsack.item[kept].tolist())
-        if is_proved:
-            self.nogoods.append(NoGood(q, items, need))
-        else:
-            self.doubts.append(NoGood(q, items, NEVER))
+        # Choices ignore no-goods of items that larger ones hide in all rows, so one of these may come again.
+        known, new = (self.nogoods, NoGood(q, items, need)) if is_proved else (self.doubts, NoGood(q, items, NEVER))
+        if new not in known:
+            known.append(new)
 
     def _core(self, q: int, kept: Bool, end: int, need: int) -> tuple[Bool, int]:
         """Return (a part of the buffers in `kept` that still does not fit, its least end) after few short searches.
