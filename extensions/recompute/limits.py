@@ -127,7 +127,7 @@ def points_within(
     """Plan the given programs; while plans exceed the limit, also plan programs of lower live peaks, and then cheaper
     ones between those and the limit. Return the points.
 
-    The first two programs are planned in a part of the time, so that time remains for the others. `first` is the point of
+    The first two programs are planned in a part of the time, so that time remains for others. `first` is the point of
     the first program, if it is known.
     """
     half = control if control.counts_work else control.child(0.3)
