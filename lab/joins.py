@@ -19,8 +19,9 @@ import numpy as np
 from lab.support.cases import run_cases
 from lab.support.feature_pairs import PAIRS, Case
 from memplan.planner.instance.compile import compile_problem, lift
-from memplan.planner.model.plan import Placement, Plan
+from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import Placement
 from memplan.solvers.memory_choice.knapsack import Knapsack
 from memplan.solvers.memory_choice.program import linear_program, write_program
 from memplan.solvers.portfolio.solve import solve
@@ -38,7 +39,7 @@ def draw(seed: int) -> Case:
     return Case(PAIRS[seed % len(PAIRS)] - {"profile"} | {"pools", "cost"}, n, seed)
 
 
-def drawn_data(case: Case) -> Data:
+def case_data(case: Case) -> Data:
     """Return the case's problem as JSON; each second round has a third memory, and half as much in the first one."""
     data = case.problem().model_dump(mode="json", by_alias=True, exclude_defaults=True)
     if _has_three(case.seed):
@@ -128,8 +129,9 @@ def choose_and_pack(data: Data) -> float | None:
     problem = Problem.model_validate(data)
     instance = compile_problem(problem)
     knapsack = Knapsack.from_instance(instance)
-    program = knapsack and write_program(knapsack, knapsack.limits([pool.capacity for pool in instance.pools]), ())
-    if knapsack is None or program is None:
+    assert knapsack is not None
+    program = write_program(knapsack, knapsack.limits([pool.capacity for pool in instance.pools]), ())
+    if program is None:
         return None
     lp, highs = linear_program(highspy, program), highspy.Highs()
     lp.integrality_ = [highspy.HighsVarType.kInteger] * lp.num_col_
@@ -166,7 +168,7 @@ def choose_and_pack(data: Data) -> float | None:
 def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
     """Yield a line for each comparison that the plan of the case `seed` does not pass."""
     case = draw(seed)
-    data = drawn_data(case)
+    data = case_data(case)
     problem = Problem.model_validate(data)
     plan = _plan(data)
     cost = float("inf") if plan.cost is None else plan.cost
@@ -181,8 +183,8 @@ def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
     if "reserved" in ties and ties.isdisjoint({"bank", "relative", "alias_of", "offset", "alignment", "no_cross"}):
         other = _plan(split(data)).cost
         most["reserved ranges as borders"], least["reserved ranges as borders"] = (
-            _near(other, _NEAR),
-            _near(other, 1 / _NEAR),
+            _scaled_cost(other, _NEAR),
+            _scaled_cost(other, 1 / _NEAR),
         )
     if "relative" in ties and ties.isdisjoint({"bank", "may_share", "conflicts", "alias_of"}):
         tied, joined = (_plan(each).cost for each in joined_pairs(data))
@@ -197,7 +199,7 @@ def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
             yield f"{case}: {cost:,} by {plan.solver}, but {known:,} with {name}"
 
 
-def _near(cost: float | None, ratio: float) -> float | None:
+def _scaled_cost(cost: float | None, ratio: float) -> float | None:
     return cost and cost * ratio
 
 
