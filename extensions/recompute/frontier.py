@@ -33,12 +33,15 @@ from memplan.extensions.recompute.states import can_search
 from memplan.extensions.recompute.stays import Stays
 from memplan.solvers.search.control import Control, ignore_report
 
-_ORDER_SHARE, _SEARCH_SHARE = 0.2, 0.5
-"""The fractions of the time for finding an order without repeated runs, and for finding drops; plans get the rest."""
+_ORDER_SHARE, _SEARCH_SHARE, _SHORT_SEARCH_SHARE = 0.2, 0.5, 0.35
+"""The fractions of the time for an order without repeated runs, and for drops without and with a limit in bytes; plans
+get the rest."""
 _LARGE_ORDER_SHARE = 0.6
 """The fraction of the time for the order of a large graph, which gains more from its order than from recomputation."""
 _PLAN_SHARE, _MIDDLE_PLAN_SHARE, _LARGE_PLAN_SHARE = 0.5, 0.25, 0.8
 """The fractions of the remaining time for the first plan of small, medium and large graphs."""
+_SHORT_PLAN_SHARE = 0.2
+"""The fraction of the remaining time for a plan that is not within the limit, of which the plan uses a part."""
 _REST_SHARE = 0.2
 """The fraction of the time that is reserved for ordering and planning the programs found."""
 _AROUND_SHARE = 0.4
@@ -145,7 +148,8 @@ class _Search:
         return self._search_then_plan(first, control)
 
     def _search_and_plan(self, within: int, first: RecomputedPoint | None, control: Control) -> _FoundPrograms:
-        first = first or self.first_point(control)
+        # Without clones, the live peak exceeds the limit, so a short plan suffices.
+        first = first or self.first_point(control.child(_SHORT_PLAN_SHARE))
         share, away = self._search_control(control), removal_bounds(self._graph, self._costs)
         points = [] if first is None else points_of_large(self._graph, self._costs, self._order, first, share, within)
         known = FrontierFacts({within: 0})
@@ -157,7 +161,8 @@ class _Search:
         """Search drops (times without a tensor), then cheaper programs with the same peaks; plan all programs found."""
         graph, costs, options, within = self._graph, self._costs, self._options, self._options.limit
         sequences = list[list[int]]()
-        with control.limit_to(_SEARCH_SHARE * self._limit_s).search_control(WORK_PER_S) as watched:
+        search_share = _SEARCH_SHARE if within is None or control.counts_work else _SHORT_SEARCH_SHARE
+        with control.limit_to(search_share * self._limit_s).search_control(WORK_PER_S) as watched:
             descent = Descent(DropSearch(Stays(graph, self._order, costs, watched.raised), watched))
             programs = _programs_of_falling_peaks(descent, options, self.most)
             if within is None and self.most is not None and not control.counts_work:

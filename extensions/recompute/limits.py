@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.operations.order_check import peak_of
@@ -124,34 +125,53 @@ def points_within(
     descent: Descent,
     first: RecomputedPoint | None,
 ) -> list[RecomputedPoint]:
-    """Plan the given programs; while plans exceed the limit, also plan programs of lower live peaks. Return the points.
+    """Plan the given programs; while plans exceed the limit, also plan programs of lower live peaks, and then cheaper
+    ones between those and the limit. Return the points.
 
-    The first two programs are planned in half of the time, so that time remains for the others. `first` is the point of
+    The first two programs are planned in a part of the time, so that time remains for others. `first` is the point of
     the first program, if it is known.
     """
-    half = control if control.counts_work else control.child(0.5)
+    half = control if control.counts_work else control.child(0.3)
     points = [] if first is None else [first]
     points += points_of(graph, costs, programs[len(points) : 2], half)
     if not points:
         return points
-    last, share = points[-1], 0.5 / len(programs) if control.counts_work else 0.5
-    while within < last.peak and last.live_peak <= within and len(points) <= _MOST_LOWER and not control.is_over:
-        target = last.live_peak - 1
-        if len(points) > _MOST_LOWER // 2:
-            # Plans exceed their live peaks by similar ratios, so lower the target by the last plan's ratio.
-            target = min(target, within * last.live_peak // last.peak)
-        drops = descent.cheapest_within(target)
-        known = None if drops is None else _peak_and_runs(graph, descent.search.stays.runs_with_drops(drops))
-        runs = None if known is None or known[0] > target else known[1]
-        runs = search_min_work(graph, costs, target, runs, control.child(0.5)).runs
-        if runs is None:
+    low, share = 0, 0.5 / len(programs) if control.counts_work else 0.4
+    for _ in range(_MOST_LOWER):
+        met = [point for point in points if point.peak <= within]
+        low = max([low, *(point.live_peak for point in met)])
+        over = [point for point in points if low < point.live_peak <= within < point.peak]
+        if not over or control.is_over:
             break
-        lower = points_of(graph, costs, [runs], control.child(share))
-        if not lower:
+        last = min(over, key=lambda point: point.live_peak)
+        # Plans exceed their live peaks by similar ratios. The price at the limit lies between a plan that is within the
+        # limit and one that is not.
+        target = (low + last.live_peak) // 2 if met else within * last.live_peak // last.peak
+        runs = _cheapest_runs(graph, costs, target, descent, control)
+        most = min((point.extra_cost for point in met), default=None)
+        if runs is not None and (most is None or sum(costs[v] for v in runs) - sum(costs) < most):
+            points += points_of(graph, costs, [runs], control.child(share))
+        elif met:
+            low = target
+        else:
             break
-        last = lower[0]
-        points.append(last)
-    return points + (points_of(graph, costs, programs[2:], control) if not control.is_over else [])
+    # Only programs below the limit answer the question, so leave time for better plans of these.
+    rest = control if control.counts_work else control.child(0.2)
+    return points + (points_of(graph, costs, programs[2:], rest) if not control.is_over else [])
+
+
+def _cheapest_runs(
+    graph: OperationGraph, costs: Sequence[int], target: int, descent: Descent, control: Control
+) -> Sequence[int] | None:
+    """Return the runs of the cheapest program found whose live peak is at most `target`, or None."""
+    if descent.cheapest_within(target) is None and not control.counts_work:
+        with control.child(_AIM_SHARE).search_control(WORK_PER_S) as watched:
+            descent.search.set_control(watched)
+            descent.search_lower(target)
+    drops = descent.cheapest_within(target)
+    known = None if drops is None else _peak_and_runs(graph, descent.search.stays.runs_with_drops(drops))
+    runs = None if known is None or known[0] > target else known[1]
+    return search_min_work(graph, costs, target, runs, control.child(_AIM_SHARE)).runs
 
 
 def lower_programs(
@@ -214,7 +234,9 @@ def replan_points(
     """
     waiting = [point for point in points if point.live_peak < point.peak]
     if within is not None:
-        waiting = [point for point in waiting if point.live_peak <= within < point.peak]
+        most = min((point.extra_cost for point in points if point.peak <= within), default=inf)
+        waiting = [point for point in waiting if point.live_peak <= within < point.peak and point.extra_cost < most]
+    waiting = [*{point.order: point for point in sorted(waiting, key=lambda point: -point.peak)}.values()]
     better = list[RecomputedPoint]()
     for k, point in enumerate(sorted(waiting, key=lambda point: point.extra_cost)):
         if control.counts_work or control.is_over:

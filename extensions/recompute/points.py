@@ -81,7 +81,7 @@ def _ordered_point(
 ) -> RecomputedPoint:
     """Plan a program and return its point; unless `is_ordered`, first search for a better order of its runs."""
     program = clone_graph(graph, runs)
-    # The time has five equal shares: at most three for orders, one for the plan and one for the lower bound.
+    # The time has five equal shares: at most three for orders, one for the lower bound, and the rest for the plan.
     share_s = control.remaining_s / 5
     is_late = is_ordered or (not control.counts_work and share_s < _PREPARED_S * len(program.runs) ** 2)
     for _ in range(0 if is_late else _SETTLED_AFTER):
@@ -94,7 +94,8 @@ def _ordered_point(
     clones = tuple(v for k, v in enumerate(program.runs) if first[v] != k)
     # If time is short, a plan matters more than a bound, so the plan of a cloned program or large graph gets all time.
     is_all = is_late and (is_ordered or bool(clones) or len(graph.ops) > LARGEST)
-    placed = _plan_program(program, control.remaining_s if is_all else share_s, control)
+    plan_s = control.remaining_s if is_all else share_s if control.counts_work else control.remaining_s - share_s
+    placed = _plan_program(program, plan_s, control)
     if is_late:
         bound = bound_unsearched(relax_clones(graph, clones))[0]
     elif clones:

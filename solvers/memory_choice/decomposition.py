@@ -39,8 +39,8 @@ from memplan.solvers.search.goals import COST, Goals
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Progress
 
-_PROVED_PART = 20
-"""One part in this many of the allowed work is what packing or proving a set takes on average."""
+_PROVED_PART, _OPEN_PART = 160, 8
+"""One part in this many of the allowed work is counted for a set that is packed or proved, or for one left open."""
 _MAX_EXACT = 4_000
 """The most buffers of a set for the exact search; larger sets use local search."""
 
@@ -75,6 +75,7 @@ class SubsetPackings:
         """
         if not kept.any():
             return SubsetPacking(np.zeros(0, dtype=np.int64), 0)
+        work = min(work, self.search.work_limit)
         packing = self._packings.setdefault((q, np.packbits(kept).tobytes()), SubsetPacking())
         self._adopt_best_plan(q, kept, packing)
         # A repeated search would have the same result, so search only with more work than before.
@@ -110,8 +111,8 @@ class SubsetPackings:
         if inner.best is not None:
             self._keep_if_lower(packing, inner.best.offset, part.size)
         is_open = inner.best is None and inner.infeasibility_witness is None
-        # On average, a search that succeeds uses a small part of its work limit, so count only that part.
-        self.spent += work if is_open else work // _PROVED_PART
+        # A node of the exact search is quick, and a search that succeeds uses a small part of its limit on average.
+        self.spent += work // (_OPEN_PART if is_open else _PROVED_PART)
         packing.need = max(
             packing.need, at_most + 1 if inner.infeasibility_witness is not None else int(inner.bound[-1])
         )
@@ -147,7 +148,9 @@ _LEAST_ITERATIONS, _LEAST_PARTIALS = 40, 20
 """The fewest improvement steps and partial choices under a short time limit."""
 _MOST_MEASURED = 5_000
 """The most items and rows for which functions of sizes are measured, besides units."""
-_OPEN_AT_MOST = 1
+_CORE_TESTS, _CORE_WORK = 60, 5_000
+"""The most searches for a part of a set that does not fit, and the work of each."""
+_OPEN_AT_MOST = 4
 """The most choices for one goal whose packing may stay undecided."""
 _WIDTHS, _PATIENCE = (1_000, 3_000, 10_000), (3, 10, 30)
 """The partial choices of each bound, and the searches of windows without a gain after which the next one follows."""
@@ -576,11 +579,37 @@ class Decomposition:
         If `need`, their proved least end, exceeds `end`, this is a no-good (proved). Otherwise it is a doubt
         (undecided).
         """
+        is_proved = need > end
+        kept, need = self._core(q, kept, end, need)
         items = frozenset(self.knapsack.item[kept].tolist())
-        if need > end:
-            self.nogoods.append(NoGood(q, items, need))
-        else:
-            self.doubts.append(NoGood(q, items, NEVER))
+        # Choices ignore no-goods of items that larger ones hide in all rows, so one of these may come again.
+        known, new = (self.nogoods, NoGood(q, items, need)) if is_proved else (self.doubts, NoGood(q, items, NEVER))
+        if new not in known:
+            known.append(new)
+
+    def _core(self, q: int, kept: Bool, end: int, need: int) -> tuple[Bool, int]:
+        """Return (a part of the buffers in `kept` that still does not fit, its least end) after few short searches.
+
+        If `need`, the proved least end of all, is not above `end`, the part is only not known to fit.
+        """
+        item, tests, is_proved = self.knapsack.item, 0, need > end
+        begins = np.full(self.knapsack.n_items, 2**62)
+        np.minimum.at(begins, self.knapsack.item_of_lifetime, self.knapsack.start)
+        rest = np.unique(item[kept])
+        rest = rest[np.argsort(begins[rest], kind="stable")]
+        part = len(rest)
+        while part > 1 and tests < _CORE_TESTS:
+            part = -(-part // 2)
+            for k in range(0, len(rest), part):
+                tests += 1
+                if tests > _CORE_TESTS or self._is_over():
+                    break
+                trial = kept & ~np.isin(item, rest[k : k + part])
+                packing = self.packings.pack(q, trial, end, end, _CORE_WORK)
+                if packing.need > end or (not is_proved and packing.end > end):
+                    kept, need = trial, packing.need
+            rest = rest[np.isin(rest, item[kept])]
+        return kept, need
 
     def _is_over(self) -> bool:
         spent = self.spent + self.packings.spent

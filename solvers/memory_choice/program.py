@@ -216,7 +216,7 @@ def main() -> None:
             highs.setOptionValue("threads", 1)
             highs.setOptionValue("time_limit", task.seconds)
             if task.program is not None:
-                lp = _linear_program(highspy, task.program)
+                lp = linear_program(highspy, task.program)
                 highs.passModel(lp)
             else:
                 highs.setOptionValue("mip_rel_gap", task.gap)
@@ -236,7 +236,8 @@ def main() -> None:
                 parent.send(np.array([np.inf if is_empty else highs.getInfo().mip_dual_bound]))
 
 
-def _linear_program(highspy: Any, program: ChoiceProgram) -> Any:
+def linear_program(highspy: Any, program: ChoiceProgram) -> Any:
+    """Return a program as HiGHS's model, with columns between 0 and 1."""
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = len(program.cost), len(program.most)
     lp.offset_ = program.base

@@ -86,12 +86,12 @@ def test_memory_choice_with_a_small_work_limit_claims_no_false_bound(seed: int) 
 
 
 def test_a_memory_choice_that_cannot_be_packed_becomes_a_no_good() -> None:
-    """The fast pool holds any two adjacent buffers of a ring of conflicts, but not all five."""
+    """The fast pool holds any two adjacent buffers of a ring of conflicts, but not all five; a sixth one is apart."""
     ring = FEATURES["a ring of conflicts"]
     fast: dict[str, Any] = {"name": "fast", "size": 5}
     problem = Problem.model_validate(
         {
-            "buffers": ring.buffers,
+            "buffers": [*ring.buffers, {"id": "apart", "size": 1, "start": 70, "end": 71}],
             "conflicts": ring.conflicts,
             "pools": [fast, {"name": "slow", "cost": 1}],
             "objective": "cost",
@@ -141,7 +141,7 @@ def test_memory_choices_with_spare_capacity_are_packed_if_the_cheapest_cannot_be
     problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
     search = make_search(compile_problem(problem), deterministic=True)
     chosen = Decomposition(_knapsack(search.instance), search)
-    chosen.run(100_000, ChoiceEffort(partials=300))
+    chosen.run(2_000, ChoiceEffort(partials=300))
     before = search.best
     with ThreadPoolExecutor(1) as beside:
         chosen.pack_at_once(beside)
