@@ -14,6 +14,8 @@ import sys
 import tempfile
 import time
 from contextlib import redirect_stderr, redirect_stdout
+from functools import reduce
+from operator import xor
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -23,6 +25,8 @@ from lab.support import hard_suite
 from memplan.api.cli.main import main
 from memplan.extensions.library.archives import unpack
 from memplan.planner.formats import FORMATS
+from memplan.solvers.core import exact
+from memplan.solvers.core.exact import Inference
 from memplan.solvers.portfolio import one_search, stages
 
 ROOT = Path(__file__).parents[2]
@@ -53,8 +57,12 @@ def run_command(command: str, work: int, without: str = "") -> Answer:
     If the command failed or the answer depended on the clock, the status is `failed`, and the cause is printed.
     """
     begun, suits, left_out = sum(os.times()[:4]), stages._suits, without.split(",")
+    inferences = reduce(xor, (each for each in Inference if each.name.lower() in left_out), ~Inference(0))
     # The portfolio asks `_suits` before it starts a search, so replacing this function disables searches.
-    with patch.object(stages, "_suits", lambda row, instance: row.name not in left_out and suits(row, instance)):
+    with (
+        patch.object(stages, "_suits", lambda row, instance: row.name not in left_out and suits(row, instance)),
+        patch.object(exact, "used_inferences", inferences),
+    ):
         fields = _answer_of(command, work)
     values, bound = _values_and_bound(command.split()[0], fields) if fields else ([], None)
     status = fields.get("status", "feasible") if fields else "failed"

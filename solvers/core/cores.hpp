@@ -14,7 +14,7 @@ namespace memplan {
 class CoreRounds {
  public:
   CoreRounds(Allocator &allocator, Parts &parts, i64 component, Rounds &rounds, Random &random)
-      : parts_(parts), component_(component), rounds_(rounds), random_(random), kept_(allocator), inner_(allocator, random, kMostRows) {}
+      : parts_(parts), component_(component), rounds_(rounds), random_(random), kept_(allocator), inner_(allocator, random, rounds.inferences(), kMostRows) {}
 
   bool begin() {
     const i64 n = rounds_.size();
@@ -32,6 +32,7 @@ class CoreRounds {
 
   bool is_due() const {
     const i64 n = rounds_.size();
+    if (!rounds_.has(exact::kCores)) return false;
     return (rounds_.is_proving || n <= kSmall) && nodes_ <= rounds_.nodes() - kHeadStart * n;
   }
 

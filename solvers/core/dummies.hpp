@@ -95,7 +95,7 @@ class Guesses {
 class DummyRounds {
  public:
   DummyRounds(Allocator &allocator, Parts &parts, i64 component, Rounds &rounds, Random &random)
-      : parts_(parts), component_(component), rounds_(rounds), random_(random), kept_(allocator), filled_(allocator, random, kMostRows) {}
+      : parts_(parts), component_(component), rounds_(rounds), random_(random), kept_(allocator), filled_(allocator, random, rounds.inferences(), kMostRows) {}
 
   bool begin() {
     const i64 k = rounds_.sections().spare.size;
@@ -108,6 +108,7 @@ class DummyRounds {
   // Return whether the next round at this capacity should use dummy buffers.
   template <class IsOver>
   bool is_due(i64 capacity, IsOver &&is_over) {
+    if (!rounds_.has(exact::kDummies)) return false;
     if (rounds_.is_proving || nodes_ > rounds_.nodes() - kHeadStart * rounds_.size()) return false;
     if (capacity != capacity_) {
       capacity_ = capacity;

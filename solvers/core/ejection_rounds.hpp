@@ -28,7 +28,7 @@ class EjectionRounds {
   bool has_failed() const { return kept_.has_failed; }
 
   // Return whether a round is due: in turn with the exact search, once that has had some nodes.
-  bool is_due() const { return is_suited_ && !rounds_.is_proving && nodes_ < rounds_.nodes() - kHeadStart * rounds_.size(); }
+  bool is_due() const { return is_suited_ && rounds_.has(exact::kEjections) && !rounds_.is_proving && nodes_ < rounds_.nodes() - kHeadStart * rounds_.size(); }
 
   // Search for a placement whose largest end is between `bound` and `peak`, which is that of `offset`, for `most` nodes.
   template <class IsOver>

@@ -15,6 +15,7 @@ struct Opening {
   i64 parts;
   i64 seed;
   i64 is_first;
+  i64 inferences;
 };
 struct Turn {
   i64 end;
@@ -38,7 +39,7 @@ struct SharedParts {
 struct ThreadSearch {
   explicit ThreadSearch(const Opening &opening)
       : search(allocator, reinterpret_cast<SharedParts *>(opening.parts)->parts, static_cast<u64>(opening.seed),
-               opening.is_first != 0) {}
+               opening.is_first != 0, opening.inferences) {}
   Allocator allocator;
   ExactSearch search;
 };
@@ -55,6 +56,7 @@ struct PlainTask {
   double near;
   i64 nodes;
   i64 seed;
+  i64 inferences;
   double seconds;
   Rows<i64> columns;
   Rows<i64> offset;
@@ -154,7 +156,7 @@ MEMPLAN_KERNEL memplan_plan_plain(const PlainTask *task) {
   answer[kParts] = answer[kSearch] = 0;
   if (arena.has_failed) return closed(shared), kNoMemory;
   if (task->nodes == 0 || !bound.fits() || orders.peak() <= target || is_over()) return closed(shared);
-  const Opening opening{address, task->seed, 1};
+  const Opening opening{address, task->seed, 1, task->inferences};
   answer[kParts] = address;
   if (!shared->parts.begin()) return closed(shared), kNoMemory;
   answer[kSearch] = memplan_open_search(&opening);

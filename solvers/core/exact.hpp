@@ -22,6 +22,22 @@
 namespace memplan::exact {
 
 inline constexpr i64 kNowhere = i64{1} << 61;  // the low of a buffer that has no legal offset left
+// The inferences of the exact search, each of which can be left out without making an answer wrong. See `Inference` in
+// exact.py for what they do.
+enum Inference : i64 {
+  kNogoods = 1,
+  kBackjumps = 2,
+  kFailureWeights = 4,
+  kStacksWithGaps = 8,
+  kTwins = 16,
+  kLevelEnds = 32,
+  kGuides = 64,
+  kDives = 128,
+  kDummies = 256,
+  kCores = 512,
+  kEjections = 1024,
+  kAllInferences = 2047
+};
 inline constexpr i64 kSkip = -1;               // the option that no buffer of the section starts at its floor
 
 // A change that cannot be recomputed: the low of buffer `at`, or floor (`low`), ready count and slack of section ~at.
@@ -70,6 +86,7 @@ struct ExactRun {
   bool from_right;
   i64 node_limit;
   bool is_thorough;
+  i64 inferences;
   Array<i64> offset;
 };
 
@@ -94,7 +111,8 @@ class Search {
  public:
   Search(const Sections &sections, const State &state, const ExactRun &run)
       : sections_(sections), state_(state), run_(run), n_(sections.size.size), k_(sections.spare.size) {
-    for (const i64 step : sections.step) has_gaps_ = has_gaps_ || step > sections.granule;
+    if (has(kStacksWithGaps))
+      for (const i64 step : sections.step) has_gaps_ = has_gaps_ || step > sections.granule;
   }
 
   // Each node takes O(sections + lifetimes and sections of the buffers that move) time.
@@ -152,6 +170,10 @@ class Search {
           const Frame &last = state_.frame[depth];
           take_back(last);
           if (failed.left < last.touched_right && failed.right > last.touched_left) break;
+          if (!has(kBackjumps)) {
+            look_between(state_.frame[depth], 0, k_);
+            break;
+          }
         }
         state_.frame[depth].need = std::min(state_.frame[depth].need, need);
         continue;
@@ -178,7 +200,7 @@ class Search {
       if (need > 0 || enough > 0) {
         now.need = std::min(now.need, std::max(need, enough));
         take_back(now);
-        if (move != kSkip || state_.slack[now.section] >= sections_.granule) {
+        if (has(kFailureWeights) && (move != kSkip || state_.slack[now.section] >= sections_.granule)) {
           if (need > 0)
             run_.weight[now.section] += 1.0;
           else  // add all of them, so that the one found first depends only on the order of the buffers
@@ -204,6 +226,7 @@ class Search {
   i64 unplaced_ = 0, n_logged_ = 0, n_queued_ = 0, moves_ = 0, n_overfull_ = 0, n_lost_ = 0, stack_nodes_ = 0;
   bool has_gaps_ = false;  // true if an alignment may leave a whole granule or more free
 
+  bool has(Inference each) const { return (run_.inferences & each) != 0; }
   i64 first_life(i64 i) const { return kIsPlain ? i : sections_.first[i]; }
   i64 last_life(i64 i) const { return kIsPlain ? i + 1 : sections_.first[i + 1]; }
   i64 leftmost(i64 i) const { return kIsPlain ? sections_.start[i] : sections_.leftmost[i]; }
@@ -468,6 +491,11 @@ class Search {
     i64 left = section, right = section + 1;
     while (left > 0 && state_.crossing[left] > 0) --left;
     while (right < k_ && state_.crossing[right] > 0) ++right;
+    look_between(now, left, right);
+  }
+
+  // Let a frame's failure be that of the sections left:right, in their present state.
+  void look_between(Frame &now, i64 left, i64 right) const {
     now.left = left, now.right = right, now.key_a = now.key_b = 0;
     for (i64 s = left; s < right; ++s) now.key_a += state_.key[s][0], now.key_b += state_.key[s][1];
   }
@@ -537,11 +565,13 @@ class Search {
     while (!ends_plateau(right, right, floor)) ++right;
     const i64 above_left = is_wall(left, left - 1) ? kAbsent : state_.floor[left - 1];
     const i64 above_right = is_wall(right, right) ? kAbsent : state_.floor[right];
+    const bool has_twins = has(kTwins), has_levels = has(kLevelEnds);
     for (i64 x = sections_.member_first[section]; x < state_.member_end[section]; ++x) {
-      const i64 i = state_.member[x], twin = sections_.twin[i];
+      const i64 i = state_.member[x], twin = has_twins ? sections_.twin[i] : kAbsent;
       if (state_.low[i] != floor || (twin >= 0 && state_.low[twin] != kFar)) continue;
       const i64 top = floor + sections_.extent[i];
-      const i64 level = (top == above_left && leftmost(i) == left) + (top == above_right && rightmost(i) == right);
+      i64 level = (top == above_left && leftmost(i) == left) + (top == above_right && rightmost(i) == right);
+      if (!has_levels) level = 0;
       const i64 key = (4 * (run_.guide[i] == floor) + level) * n_ - run_.rank[i];
       state_.raised[i] = key;
       i64 at = end++;
@@ -581,14 +611,14 @@ class Search {
 
   // ---- Nogoods
   void remember(const Frame &last) const {
-    if (run_.nogoods.size == 0) return;
+    if (run_.nogoods.size == 0 || !has(kNogoods)) return;
     u64 *row = run_.nogoods[slot_of(run_.nogoods, last.key_a)];
     row[0] = last.key_a, row[1] = last.key_b, row[2] = static_cast<u64>(last.need);
   }
 
   // Return what a component among the touched sections is known to need, if above the capacity; else 0.
   i64 known_failure(Span touched, Span &failed) const {
-    if (run_.nogoods.size == 0) return 0;
+    if (run_.nogoods.size == 0 || !has(kNogoods)) return 0;
     i64 left = touched.left;
     while (left > 0 && state_.crossing[left] > 0) --left;
     while (left < touched.right) {

@@ -3,6 +3,7 @@
 See instance.hpp, search.hpp and exact.cpp.
 """
 
+from enum import IntFlag
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -55,12 +56,41 @@ class OnePool(NamedTuple):
     barred: Rows
 
 
+class Inference(IntFlag):
+    """The inferences of the exact search, each of which can be left out without making an answer wrong.
+
+    NOGOODS: failures of components are stored and looked up. BACKJUMPS: a failure steps back over moves that did not
+    touch its component. FAILURE_WEIGHTS: sections that overflow are branched on first. STACKS_WITH_GAPS: the gaps of
+    alignments in a section count. TWINS: of equal buffers, the first is placed first. LEVEL_ENDS: buffers that end
+    level with their neighbours come first. GUIDES: runs above the bound follow the last placement. DIVES: short runs at
+    the bound with fresh weights. DUMMIES: the slack is filled by guessed buffers. CORES: few buffers prove the bound.
+    EJECTIONS: placements with mixed alignments are repaired.
+    """
+
+    NOGOODS = 1
+    BACKJUMPS = 2
+    FAILURE_WEIGHTS = 4
+    STACKS_WITH_GAPS = 8
+    TWINS = 16
+    LEVEL_ENDS = 32
+    GUIDES = 64
+    DIVES = 128
+    DUMMIES = 256
+    CORES = 512
+    EJECTIONS = 1024
+
+
+used_inferences = ~Inference(0)
+"""The inferences of searches that are opened from now on; experiments set fewer."""
+
+
 class Opening(NamedTuple):
-    """The input that opens a thread's search: address of the shared state, seed, and whether it is the first thread."""
+    """The input that opens a thread's search: address of the shared state, seed, is the first thread, inferences."""
 
     parts: int
     seed: int
     is_first: bool
+    inferences: int
 
 
 class Turn(NamedTuple):

@@ -9,8 +9,8 @@ namespace memplan {
 
 class InnerRounds {
  public:
-  InnerRounds(Allocator &allocator, Random &random, i64 most_rows)
-      : allocator_(allocator), random_(random), most_rows_(most_rows), memory_(allocator) {}
+  InnerRounds(Allocator &allocator, Random &random, i64 inferences, i64 most_rows)
+      : allocator_(allocator), random_(random), inferences_(inferences), most_rows_(most_rows), memory_(allocator) {}
   InnerRounds(const InnerRounds &) = delete;
   InnerRounds &operator=(const InnerRounds &) = delete;
   ~InnerRounds() { end(); }
@@ -21,7 +21,7 @@ class InnerRounds {
     end();
     const LaidOut made = laid_out(memory_);
     if (memory_.has_failed || made.is_over) return false;
-    new (room_) Rounds(allocator_, random_, true, most_rows_);
+    new (room_) Rounds(allocator_, random_, inferences_, true, most_rows_);
     is_begun_ = true;
     if (rounds().begin(made, is_over)) return true;
     has_failed_ = rounds().has_failed();
@@ -42,7 +42,7 @@ class InnerRounds {
  private:
   Allocator &allocator_;
   Random &random_;
-  const i64 most_rows_;
+  const i64 inferences_, most_rows_;
   Arena memory_;
   bool is_begun_ = false, has_failed_ = false;
   alignas(Rounds) unsigned char room_[sizeof(Rounds)];

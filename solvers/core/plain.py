@@ -17,6 +17,7 @@ from memplan.planner.instance.instance import COLUMNS, I64_MAX, ON, CompiledPool
 from memplan.planner.model.buffer_table import I64, column, freeze
 from memplan.planner.model.constraints.kinds import kinds_of
 from memplan.planner.model.problem import Pool, Problem
+from memplan.solvers.core import exact
 from memplan.solvers.core.exact import close_parts, close_search
 from memplan.solvers.core.tables import CORE, Handle, Reference, Rows
 
@@ -49,6 +50,7 @@ class PlainTask(NamedTuple):
     near: float
     nodes: int
     seed: int
+    inferences: int
     seconds: float
     columns: Rows  # (6, n): sizes, alignments, starts, ends, times of live sets, canonical order
     offset: Rows  # (2, n): offset of each buffer in the best greedy order, then in the exact search
@@ -204,7 +206,21 @@ def _run_core(columns: tuple[I64, I64, I64, I64], capacity: int, limits: Limits,
     n = len(columns[0])
     rows, answer = np.zeros((8, n), dtype=np.int64), np.zeros(20, dtype=np.int64)
     target, first, near, nodes, seed, seconds = limits
-    task = PlainTask(*columns, capacity, target, first, near, nodes, seed, seconds, rows[:6], rows[6:], answer, flag)
+    task = PlainTask(
+        *columns,
+        capacity,
+        target,
+        first,
+        near,
+        nodes,
+        seed,
+        exact.used_inferences,
+        seconds,
+        rows[:6],
+        rows[6:],
+        answer,
+        flag,
+    )
     plan_plain(Reference(task))
     return task
 

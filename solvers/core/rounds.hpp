@@ -35,11 +35,12 @@ inline i64 luby(i64 k) {
 class Rounds {
  public:
   // Of several threads that search a component, the one that `is_first` begins with plain orders; others skip these.
-  Rounds(Allocator &allocator, Random &random, bool is_first = true, i64 most_rows = kMostRows)
+  Rounds(Allocator &allocator, Random &random, i64 inferences, bool is_first = true, i64 most_rows = kMostRows)
       : kept_(allocator),
         state_memory_(allocator),
         table_memory_(allocator),
         random_(random),
+        inferences_(inferences),
         is_first_(is_first),
         most_rows_(most_rows) {}
 
@@ -61,6 +62,8 @@ class Rounds {
   }
 
   i64 nodes() const { return nodes_; }
+  i64 inferences() const { return inferences_; }
+  bool has(exact::Inference each) const { return (inferences_ & each) != 0; }
   i64 size() const { return n_; }
   i64 slack(i64 section) const { return state_.slack[section]; }  // the slack at the end of the last run
   const exact::Sections &sections() const { return laid_out_.sections; }
@@ -130,10 +133,10 @@ class Rounds {
     }
     const bool is_clean = rounds_[kind] < kCleanRounds && kind < kDive && is_first_;
     if (!is_clean) shuffle(order);
-    const bool is_guided = (kind == kAbove || kind == kAboveWide) && !is_proving && has_guide_;
+    const bool is_guided = has(exact::kGuides) && (kind == kAbove || kind == kAboveWide) && !is_proving && has_guide_;
     const exact::ExactRun run{
         table_, is_clean ? orders_[order] : rank_, is_guided ? guide_ : no_guide_, weights_[kind], capacity,
-        kSkipWeights[kind], from_right, limit, rounds_[kind] >= 2 && kind < kDive, offset_};
+        kSkipWeights[kind], from_right, limit, rounds_[kind] >= 2 && kind < kDive, inferences_, offset_};
     const RunResult result = exact::search(laid_out_.sections, state_, run, is_over);
     nodes_ += result.nodes;
     if (kind >= kDive) dive_nodes_ += result.nodes;
@@ -159,6 +162,7 @@ class Rounds {
   };
   Arena kept_, state_memory_, table_memory_;
   Random &random_;
+  const i64 inferences_;  // a mask of `exact::Inference`
   const bool is_first_;
   const i64 most_rows_;
   LaidOut laid_out_{};
@@ -175,6 +179,7 @@ class Rounds {
 
   // Dives get one share of the first nodes, and a smaller share of later ones.
   bool dives_are_due() const {
+    if (!has(exact::kDives)) return false;
     const i64 early = std::min(nodes_, 400 * n_);
     const double share = 0.75 * static_cast<double>(early) + 0.3 * static_cast<double>(nodes_ - early);
     return !is_proving && static_cast<double>(dive_nodes_) < share;

@@ -18,8 +18,8 @@ enum class TurnOutcome : i64 { kSpent, kPaused, kBetter, kRaised, kProved, kInfe
 class ExactSearch {
  public:
   // The first of several threads begins with unchanged orders, see Rounds.
-  ExactSearch(Allocator &allocator, Parts &parts, u64 seed, bool is_first)
-      : allocator_(allocator), parts_(parts), seed_(seed), is_first_(is_first), arena_(allocator) {}
+  ExactSearch(Allocator &allocator, Parts &parts, u64 seed, bool is_first, i64 inferences = exact::kAllInferences)
+      : allocator_(allocator), parts_(parts), seed_(seed), is_first_(is_first), inferences_(inferences), arena_(allocator) {}
   ExactSearch(const ExactSearch &) = delete;
   ExactSearch &operator=(const ExactSearch &) = delete;
   ~ExactSearch() {
@@ -97,9 +97,9 @@ class ExactSearch {
     int order = 0;
     i64 limit = 0;
 
-    Work(Allocator &allocator, Parts &parts, i64 c, u64 seed, bool is_first)
+    Work(Allocator &allocator, Parts &parts, i64 c, u64 seed, bool is_first, i64 inferences)
         : random(seed),
-          rounds(allocator, random, is_first),
+          rounds(allocator, random, inferences, is_first),
           dummies(allocator, parts, c, rounds, random),
           cores(allocator, parts, c, rounds, random),
           ejections(allocator, rounds, random) {}
@@ -108,6 +108,7 @@ class ExactSearch {
   Parts &parts_;
   const u64 seed_;
   const bool is_first_;
+  const i64 inferences_;
   Arena arena_;
   Array<Standing> standings_{nullptr, 0};
   Array<Work> works_{nullptr, 0};
@@ -123,7 +124,7 @@ class ExactSearch {
   Ready begin_component(i64 c, IsOver &&is_over) {
     const Ready ready = parts_.lay_out(c, is_over);
     if (ready != Ready::kReady) return ready;
-    Work *work = new (works_.data + c) Work(allocator_, parts_, c, seed_ + 977 * static_cast<u64>(c), is_first_);
+    Work *work = new (works_.data + c) Work(allocator_, parts_, c, seed_ + 977 * static_cast<u64>(c), is_first_, inferences_);
     Standing &mine = standings_[c];
     mine.is_begun = true;
     if (!work->rounds.begin(parts_.laid_out(c), is_over) || !work->dummies.begin() || !work->cores.begin() ||

@@ -136,7 +136,7 @@ class SearchThread:
         if begun is not None:
             self._handle, self.nodes = begun.search, begun.nodes
             return
-        opening = Opening(parts.address, seed_of(self.search.seed, number), number == 0)
+        opening = Opening(parts.address, seed_of(self.search.seed, number), number == 0, exact.used_inferences)
         self._handle = Handle(exact.open_search(Reference(opening)))
         # The search uses the shared parts, so keep the parts until the search is closed.
         weakref.finalize(self, _close, self._handle, parts)
