@@ -24,7 +24,7 @@ from memplan.api.readiness import Readiness, solves_a_tiny_problem
 from memplan.api.refusals import NotInTimeError
 from memplan.api.request_bodies import LARGE_BYTES, TooLargeError
 from memplan.api.requests import ParsedRequest, parse_request, stated_time_limit_s
-from memplan.api.service.admission import MOST, AdmissionQueue
+from memplan.api.service.admission import MOST, AdmissionQueue, sort_of
 from memplan.api.service.answering import Answering
 from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.service.cache.written_plans import WrittenPlans
@@ -80,7 +80,7 @@ class Service:
                 "memplan: no worker is there": self._has_workers,
             }
         )
-        self._threads, self._parses = CapacityLimiter(_THREADS), ParseQueue()
+        self._threads, self._parses, self._turns = CapacityLimiter(_THREADS), ParseQueue(), asyncio.Lock()
         self._callers: set[asyncio.Event] = set()
         self._enders: list[Callable[[], None]] = []
         self._is_stopping = False
@@ -142,6 +142,11 @@ class Service:
             await to_thread.run_sync(self.store.check, abandon_on_cancel=True)
         return True
 
+    async def take_turn(self) -> None:
+        """Wait until it is this request's turn to compute on the event loop, which serves connections between turns."""
+        async with self._turns:
+            await asyncio.sleep(0)
+
     async def run_work(
         self, work: Callable[[], T], n_bytes: int, *, is_short: bool = True, deadline: Deadline | None = None
     ) -> T:
@@ -164,11 +169,11 @@ class Service:
 
         The hash is that of the problem if a plain plan is wanted, or else None. A large request that `arrived` at a
         time must be parsed within its time limit, or NotInTimeError is raised. FullError is raised before the parsing
-        of a request that would wait for it and then, in all probability, find the queue full.
+        of a request that would, in all probability, be refused after it.
         """
-        is_busy = self._threads.statistics().tasks_waiting >= _THREADS
-        if arrived is not None and len(body) > SMALL_BYTES and is_busy and self.queue.is_full:
-            raise self.queue.full_error()
+        if arrived is not None:
+            self.queue.refuse_like_last(sort_of(kind, body))
+            await self.take_turn()
         if len(body) <= LARGE_BYTES:
             return await self.run_work(partial(parse_request, kind, head, body, terms=terms), len(body)), None
         limit_s = _READ_S if arrived is None else stated_time_limit_s(kind, head, body, self.settings)
