@@ -14,7 +14,7 @@ from fastapi import Request
 from memplan.api.faults import Faults
 from memplan.api.http.auth import KeyGate, caller_of, look_up
 from memplan.api.http.middleware import Streams
-from memplan.api.http.parse_queue import ParseQueue
+from memplan.api.http.parse_queue import ParseQueue, Turns
 from memplan.api.http.receiving import BODIES_HELD, SMALL_BYTES, HeldBytes
 from memplan.api.jobs.event_feed import Following
 from memplan.api.jobs.lifecycle import open_jobs
@@ -80,7 +80,7 @@ class Service:
                 "memplan: no worker is there": self._has_workers,
             }
         )
-        self._threads, self._parses, self._turns = CapacityLimiter(_THREADS), ParseQueue(), asyncio.Lock()
+        self._threads, self._parses, self._turns = CapacityLimiter(_THREADS), ParseQueue(), Turns()
         self._callers: set[asyncio.Event] = set()
         self._enders: list[Callable[[], None]] = []
         self._is_stopping = False
@@ -142,11 +142,6 @@ class Service:
             await to_thread.run_sync(self.store.check, abandon_on_cancel=True)
         return True
 
-    async def take_turn(self) -> None:
-        """Wait until it is this request's turn to compute on the event loop, which serves connections between turns."""
-        async with self._turns:
-            await asyncio.sleep(0)
-
     async def run_work(
         self, work: Callable[[], T], n_bytes: int, *, is_short: bool = True, deadline: Deadline | None = None
     ) -> T:
@@ -173,7 +168,7 @@ class Service:
         """
         if arrived is not None:
             self.queue.refuse_like_last(sort_of(kind, body))
-            await self.take_turn()
+            await self._turns.take()
         if len(body) <= LARGE_BYTES:
             return await self.run_work(partial(parse_request, kind, head, body, terms=terms), len(body)), None
         limit_s = _READ_S if arrived is None else stated_time_limit_s(kind, head, body, self.settings)

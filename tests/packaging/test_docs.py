@@ -21,7 +21,6 @@ from memplan.extensions.networks.lifetimes import problem_of
 from memplan.extensions.networks.operations.graph import write_graph
 from memplan.extensions.networks.operations.operations import operations_from
 from memplan.planner.formats import read_problem
-from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
 from tests.support import networks, public_problems

@@ -140,7 +140,9 @@ def test_source_files_named_in_the_documentation_exist() -> None:
     named = {
         (page, file)
         for page in ["CONTRIBUTING.md", *list_files("docs/*.md")]
-        for file in re.findall(r"`([\w-]+/[\w/-]+\.(?:cpp|c|hpp|js|ml|py|v))\b", (ROOT / page).read_text(encoding="utf-8"))
+        for file in re.findall(
+            r"`([\w-]+/[\w/-]+\.(?:cpp|c|hpp|js|ml|py|v))\b", (ROOT / page).read_text(encoding="utf-8")
+        )
         if not re.search("NAME|KIND", file)
     }
     assert len(named) > 100

@@ -45,9 +45,9 @@ def fits(
     settings, that of CPUs, or `plan` (one arena by memplan); workspaces and other memory outside torch's allocator,
     which are subtracted from the capacity. With `compiled`, both passes are graphs of AOT autograd, whose minimum cut
     determines the saved activations. With `suggest` and a capacity, `ways` are the largest sizes, the modules to
-    checkpoint, and the bytes needed in a better order. If `snapshot`, the bytes or the recorded steps of a snapshot file
-    of the same step, is given, the step is compared with it. Raises InputError, which names the module, for steps that cannot be run, and
-    OptionError.
+    checkpoint, and the bytes needed in a better order. If `snapshot`, the bytes or the recorded steps of a snapshot
+    file of the same step, is given, the step is compared with it. Raises InputError, which names the module, for steps
+    that cannot be run, and OptionError.
     """
     device = validate_options(FitsOptions, options)
     if device.together:
