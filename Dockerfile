@@ -30,7 +30,7 @@ RUN /opt/memplan/bin/pip uninstall --yes pip setuptools \
  && case $(uname -m) in x86_64) mine=i64 ;; aarch64) mine=arm64 ;; *) mine='*' ;; esac \
  && find pulp/solverdir/cbc/linux -mindepth 1 -maxdepth 1 ! -name "$mine" -exec rm -r {} + \
  && { command -v strip || { apt-get update && apt-get install --yes --no-install-recommends binutils; } || true; } >/dev/null 2>&1 \
- && { ! command -v strip || find sqlalchemy ortools \
+ && { ! command -v strip || find sqlalchemy uvloop httptools ortools \
       -name '*.so*' -type f -exec strip --strip-unneeded {} +; }
 
 # Programs of packages which the service does not run: migrations are run by `memplan database`, tests of ONNX by none.

@@ -31,7 +31,7 @@ ledger: environment
 	@$(BIN)/python -m lab.ledger $(ROWS)
 
 deep: environment
-	@$(BIN)/python -m lab.deep
+	@$(BIN)/python -m lab.deep $(DEEP)
 
 environment: $(VENV)/tests.ready
 

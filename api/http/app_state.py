@@ -14,7 +14,7 @@ from fastapi import Request
 from memplan.api.faults import Faults
 from memplan.api.http.auth import KeyGate, caller_of, look_up
 from memplan.api.http.middleware import Streams
-from memplan.api.http.parse_queue import ParseQueue
+from memplan.api.http.parse_queue import ParseQueue, Turns
 from memplan.api.http.receiving import BODIES_HELD, SMALL_BYTES, HeldBytes
 from memplan.api.jobs.event_feed import Following
 from memplan.api.jobs.lifecycle import open_jobs
@@ -24,7 +24,7 @@ from memplan.api.readiness import Readiness, solves_a_tiny_problem
 from memplan.api.refusals import NotInTimeError
 from memplan.api.request_bodies import LARGE_BYTES, TooLargeError
 from memplan.api.requests import ParsedRequest, parse_request, stated_time_limit_s
-from memplan.api.service.admission import MOST, AdmissionQueue
+from memplan.api.service.admission import MOST, AdmissionQueue, sort_of
 from memplan.api.service.answering import Answering
 from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.service.cache.written_plans import WrittenPlans
@@ -80,7 +80,7 @@ class Service:
                 "memplan: no worker is there": self._has_workers,
             }
         )
-        self._threads, self._parses = CapacityLimiter(_THREADS), ParseQueue()
+        self._threads, self._parses, self._turns = CapacityLimiter(_THREADS), ParseQueue(), Turns()
         self._callers: set[asyncio.Event] = set()
         self._enders: list[Callable[[], None]] = []
         self._is_stopping = False
@@ -164,11 +164,11 @@ class Service:
 
         The hash is that of the problem if a plain plan is wanted, or else None. A large request that `arrived` at a
         time must be parsed within its time limit, or NotInTimeError is raised. FullError is raised before the parsing
-        of a request that would wait for it and then, in all probability, find the queue full.
+        of a request that would, in all probability, be refused after it.
         """
-        is_busy = self._threads.statistics().tasks_waiting >= _THREADS
-        if arrived is not None and len(body) > SMALL_BYTES and is_busy and self.queue.is_full:
-            raise self.queue.full_error()
+        if arrived is not None:
+            self.queue.refuse_like_last(sort_of(kind, body))
+            await self._turns.take()
         if len(body) <= LARGE_BYTES:
             return await self.run_work(partial(parse_request, kind, head, body, terms=terms), len(body)), None
         limit_s = _READ_S if arrived is None else stated_time_limit_s(kind, head, body, self.settings)

@@ -1,4 +1,4 @@
-"""A queue in which large request bodies are parsed one at a time, in order of arrival, within their time limits."""
+"""Two queues of requests to be read: of all on the event loop, and of large bodies, within their time limits."""
 
 from __future__ import annotations
 
@@ -7,13 +7,41 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from memplan.api.refusals import NotInTimeError, NoTurnError
+from memplan.api.refusals import FullError, NotInTimeError, NoTurnError
 from memplan.solvers.search.control import Deadline
 
 _FIRST_BYTE_S = 5e-8
 """The assumed seconds per byte before anything was parsed: 20 MB/s."""
 _WEIGHT = 0.25
 """The weight of a new measurement in the mean of the seconds per byte."""
+
+
+_LONGEST_WAIT_S = 1.0
+"""The expected seconds of waiting for a turn above which a request is refused."""
+
+
+class Turns:
+    """The turns in which requests compute on the event loop, which serves its connections between two turns."""
+
+    def __init__(self) -> None:
+        """Start without waiting requests."""
+        self._lock, self._count, self._turn_s, self._began = asyncio.Lock(), 0, 0.0, 0.0
+
+    async def take(self) -> None:
+        """Wait until a request may compute until its next wait; raises FullError at once if that takes too long."""
+        if (wait_s := self._count * self._turn_s) > _LONGEST_WAIT_S:
+            raise FullError(f"memplan: {self._count} other requests are read first", wait_s)
+        self._count += 1
+        has_waited = self._lock.locked()
+        try:
+            async with self._lock:
+                await asyncio.sleep(0)
+                now = time.monotonic()
+                if has_waited:
+                    self._turn_s += _WEIGHT * (now - self._began - self._turn_s)
+                self._began = now
+        finally:
+            self._count -= 1
 
 
 class ParseQueue:

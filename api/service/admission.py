@@ -28,10 +28,17 @@ _LIGHT_HELD_S = 0.25
 """The seconds after which a light request that is still running counts as an ordinary one."""
 _FADE_S, _USUAL = 30.0, 8
 """The half-life of measurements, in seconds, and the number of recent requests that predict an unknown sort."""
+_ALIKE_S = 0.25
+"""The seconds after which a full queue reads another request of a sort that it refuses."""
 _OF_TIME = 0.5
 """The fraction of its time limit after which a request should start, however much time is left."""
 Sort = tuple[str, int]
 """The question of a request and the bit length of its body: requests of one sort take similar time."""
+
+
+def sort_of(kind: str, body: bytes) -> Sort:
+    """Return the sort of a request."""
+    return kind, len(body).bit_length()
 
 
 @dataclass(eq=False)
@@ -94,6 +101,8 @@ class AdmissionQueue:
         self._queue: list[Seat] = []
         self._measured: dict[Sort, tuple[float, float, float]] = {}
         """For each sort, the seconds until the first and the last answer, and the time of that measurement."""
+        self._refused_at: dict[Sort, float] = {}
+        """For each sort refused since a quick search has answered one, the time of the last request that tried."""
         self._usual_s = 0.0
         """The mean seconds until the first answer of recent requests of any sort."""
 
@@ -116,6 +125,23 @@ class AdmissionQueue:
         """Return the refusal of a request that may not wait; a slot becomes free in about `free_s` seconds."""
         rule = f"all {self._of_key} places are taken and {self.waiting_count} callers wait already"
         return FullError(f"memplan: {rule}", free_s)
+
+    def note_refused(self, sort: Sort) -> None:
+        """Record that a request of a sort was refused after it was read."""
+        self._refused_at[sort] = time.monotonic()
+
+    def note_quick(self, sort: Sort) -> None:
+        """Record that a request of a sort was answered without a slot."""
+        self._refused_at.pop(sort, None)
+
+    def refuse_like_last(self, sort: Sort) -> None:
+        """Raise FullError if the queue is full, so that a request would be refused like the last one of its sort."""
+        now, tried_at = time.monotonic(), self._refused_at.get(sort)
+        if tried_at is None or not self.is_full:
+            return
+        if now - tried_at < _ALIKE_S:
+            raise self.full_error()
+        self._refused_at[sort] = now
 
     def note_first(self, place: Seat) -> None:
         """Record the time of a request's first answer."""

@@ -25,7 +25,7 @@ from memplan.api.metrics import LOOKUP, Lookup, Metrics
 from memplan.api.options import Options
 from memplan.api.refusals import FullError, NotInTimeError, NoTurnError, UnavailableError
 from memplan.api.requests import ParsedRequest
-from memplan.api.service.admission import AdmissionQueue, Seat, wait_for_any
+from memplan.api.service.admission import AdmissionQueue, Seat, Sort, sort_of, wait_for_any
 from memplan.api.service.cache.cached_plan import CachedPlan, empty_result, result_of
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.plan_cache import PlanCache
@@ -53,6 +53,8 @@ MAX_LOST = 3
 _QUICK_S, _FULL_S, _FULL_QUICK = 0.1, 0.025, 2
 """The seconds of a quick search in this process before a child process continues it, or before a refusal if the queue
 is full; and the number of quick searches that may wait while it is."""
+_LATE_S = 0.2
+"""The seconds after which a request is not refused if a plan for it is known."""
 _QUICK_BUFFERS = 20_000
 """The number of buffers above which a quick search runs only if a child process would have too little time."""
 _CARRIED_S = 1e-5
@@ -98,6 +100,11 @@ class CallerRequest:
         return self.problem_hash is not None if self.is_large else self.asked.is_plain_plan
 
     @property
+    def sort(self) -> Sort:
+        """The sort of the request, by its question and the size of its body."""
+        return sort_of(self.task.kind, self.task.body)
+
+    @property
     def options(self) -> Options:
         """The options of a request for a plan."""
         return plan_options(self.asked)
@@ -123,6 +130,14 @@ class Answering:
         self._shared: dict[Hashable, _SharedSearch] = {}
 
     async def run(self, call: CallerRequest) -> WorkAnswer:
+        """Return the answer as `_answer` does; a refusal is recorded for later requests of the sort."""
+        try:
+            return await self._answer(call)
+        except FullError:
+            self._queue.note_refused(call.sort)
+            raise
+
+    async def _answer(self, call: CallerRequest) -> WorkAnswer:
         """Return the answer by the deadline: for a plan, the best verified one or an explanation of why there is none.
 
         When the call is cancelled, the best plan so far is returned. Raises the question's errors, FullError,
@@ -141,9 +156,8 @@ class Answering:
         deadline = Deadline(deadline.began, max(deadline.at, deadline.began + _LEAST_ASKED_S))
         if deadline.remaining_s <= 0:
             raise NotInTimeError(f"{asked.kind}: must arrive completely within its time limit")
-        sort = asked.kind, n_bytes.bit_length()
         can_end = asked.options.can_end
-        place = Seat(call.key_id, deadline.at, sort, can_end=can_end, arrived=deadline.began)
+        place = Seat(call.key_id, deadline.at, call.sort, can_end=can_end, arrived=deadline.began)
         return await self._run_in_child(call, call.task, place)
 
     async def _plan(self, call: CallerRequest) -> WorkAnswer:
@@ -176,6 +190,7 @@ class Answering:
             result = None if quick is None else await self._add_quick_reason(call, problem, quick.begin())
             # A proved result cannot be improved, so skip the look-up in the store.
             if result is not None and _is_enough(result):
+                self._queue.note_quick(call.sort)
                 self._metrics.looked_up("miss")
                 self._metrics.count_solve(result, options.solver, "server")
                 return await self._keep_result(call, problem, result)
@@ -221,7 +236,9 @@ class Answering:
     ) -> WorkAnswer:
         """Search quickly, then in a child process from the best known plan; raises FullError if neither gets a slot."""
         best, began, tried_s = start, time.monotonic(), 0.0
-        if self._queue.is_full and self._places.statistics().tasks_waiting >= _FULL_QUICK:
+        # Nobody is refused late: who has waited gets the plan of a quick search.
+        is_late = call.deadline.passed_s > _LATE_S
+        if not is_late and self._queue.is_full and self._places.statistics().tasks_waiting >= _FULL_QUICK:
             raise self._queue.full_error()
         if quick is not None:
             with anyio.move_on_after(max(0.0, call.deadline.remaining_s)):
@@ -231,6 +248,7 @@ class Answering:
             if best is not None:
                 self._metrics.count_solve(best, call.options.solver, "server")
                 if _is_enough(best):
+                    self._queue.note_quick(call.sort)
                     return await self._keep_result(call, problem, best)
         if best is not None and call.deadline.remaining_s < _min_child_s(problem):
             return await self._keep_result(call, problem, replace(best, stop_reason="time_limit"))
@@ -248,11 +266,10 @@ class Answering:
             if best is not None and best.plan.status == "infeasible":
                 return await self._keep_result(call, problem, best)  # This result explains why no plan fits.
             has_plan = best is not None and bool(best.plan.placements)
-            # Nobody is refused late: who has waited for a quick search gets its plan.
-            is_busy = isinstance(error, NoTurnError) or call.deadline.remaining_s <= 0 or tried_s > 2 * _QUICK_S
+            is_late = isinstance(error, NoTurnError) or call.deadline.passed_s > _LATE_S
             if not has_plan and isinstance(error, FullError | TooMuchMemoryError | LostWorkersError):
                 raise
-            if isinstance(error, FullError) and not is_busy:
+            if isinstance(error, FullError) and not is_late and call.deadline.remaining_s > 0:
                 raise
             # An unproved plan is more useful than an error, so return it.
             reason: StopReason = "cancelled" if call.cancelled.is_set() else "time_limit"

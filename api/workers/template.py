@@ -17,6 +17,8 @@ from memplan.solvers.processes.child import ChildProcess, ForkedProcess, start_m
 
 _MODULE = "memplan.api.workers.child"
 _NUMBER = struct.Struct("=i")
+_NICENESS = 5
+"""The niceness of children above that of the server, which has to receive and refuse requests while they search."""
 _FORK, _LIVES, _STDERR = 0, 1 << 20, 2
 Line = socket.socket
 
@@ -109,6 +111,7 @@ def fork_always(line: socket.socket) -> None:
 
     The template process itself never returns; it ends when the process at the other end of the socket ends.
     """
+    os.nice(_NICENESS)
     gc.freeze()  # garbage collection does not touch frozen objects, so their memory stays shared
     while True:
         try:

@@ -26,10 +26,12 @@ from memplan.api.cli.streams import (
     write_output,
 )
 from memplan.extensions.torch import graph_fits
+from memplan.extensions.torch.files.snapshot import recorded_steps
 from memplan.extensions.torch.graph_fits import GraphFits
 from memplan.extensions.torch.inside.advice import Advice
 from memplan.extensions.torch.inside.answer import FitsAnswer, SnapshotAnswer, Ways, fits_of_snapshot
 from memplan.extensions.torch.inside.device import FitsOptions
+from memplan.files import prefix_file_name
 from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.errors.extras import require_packages
 from memplan.planner.model.sizes import size_text
@@ -211,12 +213,12 @@ def _answer_for_step(step: str, options: dict[str, Any], of_script: dict[str, An
         if dims:
             raise OptionError("dim: applies only to ggml graphs, got a torch step")
         require_packages("fits:", ["torch"])
+        if (path := of_script["snapshot"]) is not None:  # Before torch is imported, which takes more than a small file.
+            with guarded_reading([path]), prefix_file_name("snapshot"):
+                of_script = of_script | {"snapshot": recorded_steps(read_bytes(path))}
         from memplan.extensions.torch.inside.fits import fits_of_script
 
-        snapshot = of_script["snapshot"]
-        return fits_of_script(
-            step, **options, **of_script | {"snapshot": None if snapshot is None else read_bytes(snapshot)}
-        )
+        return fits_of_script(step, **options, **of_script)
     if any(of_script.values()):
         raise OptionError("STEP: must be SCRIPT.py:FUNCTION for --suggest, --computed, --compiled and --snapshot")
     with guarded_reading([step]):

@@ -18,6 +18,8 @@ NEEDS = {3: ["uv"], 4: ["apt-get", "make"], 5: ["make", "uv"], 8: ["apt-get"]}
 """The programs that a step needs in addition to Python and git, by the step's number."""
 ENVIRONMENTS = {1: ("make environment && ", ".venv"), 7: ("python3 -m venv build && ", "build")}
 """How the environments are made before a step, and the folder that is active from there on."""
+SHARE = {"DEEP": "--share 0.01"}
+"""The variables that let `make deep` run a hundredth of its cases in a rehearsal."""
 
 
 def steps_of(text: str) -> Mapping[int, str]:
@@ -43,8 +45,10 @@ def rehearse(without: Collection[int] = ()) -> int:
 
 def run_steps(steps: Mapping[int, str], folder: Path, without: Collection[int] = ()) -> int:
     """Run the commands of steps in a folder, and return 1 if one fails or cannot be run, unless it is in `without`."""
-    environment, making, worse = os.environ | {"PIP_FIND_LINKS": str(folder / "dist")}, "", 0
+    environment, making, worse = os.environ | SHARE, "", 0
     for number, command in steps.items():
+        if number == max(steps):  # Only there: an environment needs the places of packages that this machine names.
+            environment["PIP_FIND_LINKS"] = str(folder / "dist")
         if number in ENVIRONMENTS:
             making, active = ENVIRONMENTS[number]
             environment["PATH"] = f"{folder / active / 'bin'}{os.pathsep}{os.environ['PATH']}"

@@ -299,6 +299,8 @@ def test_the_dashboard_has_the_fields_that_grafana_reads() -> None:
     assert {"title", "uid", "schemaVersion", "templating", "time", "panels"} <= dashboard.keys()
     (source,) = dashboard["templating"]["list"]
     panels = dashboard["panels"]
+    picture = (ROOT / "docs" / "dashboard.svg").read_text()
+    assert [panel["title"] for panel in panels if f">{panel['title']}</text>" not in picture] == []
     assert (source["name"], source["type"], len({panel["id"] for panel in panels})) == ("source", "datasource", 12)
     places = {
         (cell["x"] + x, cell["y"] + y) for cell in (p["gridPos"] for p in panels) for x in range(8) for y in range(7)

@@ -21,7 +21,6 @@ from memplan.extensions.networks.lifetimes import problem_of
 from memplan.extensions.networks.operations.graph import write_graph
 from memplan.extensions.networks.operations.operations import operations_from
 from memplan.planner.formats import read_problem
-from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
 from tests.support import networks, public_problems
@@ -100,7 +99,9 @@ def test_python_examples_of_service_md_run_as_shown(problem: Problem, server: Ru
 def test_the_json_examples_of_formats_md_are_valid() -> None:
     problem, plan = (json.loads(block) for block in blocks("formats.md", "json"))
     assert solve(read_problem(json.dumps(problem).encode()), accept="fit").placements
-    assert Plan.model_validate(plan).peak == plan["peak"]
+    rows = ({"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 32, "start": 2, "end": 3})
+    found = solve(Problem.model_validate({"buffers": rows})).model_dump(mode="json", include=set(plan))
+    assert {**found, "problem_hash": "sha256:...", "wall_time_s": plan["wall_time_s"]} == plan
 
 
 def test_the_json_example_of_liveness_md_is_valid() -> None:

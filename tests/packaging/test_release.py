@@ -56,6 +56,8 @@ def test_a_rehearsal_fails_where_a_step_fails_or_cannot_be_run_unless_it_is_left
     monkeypatch.setattr(rehearsal, "NEEDS", {3: ["no-such-program"]})
     assert rehearsal.run_steps({1: "echo done", 2: "exit 3", 3: "true"}, tmp_path, [2, 3]) == 0
     assert rehearsal.run_steps({1: "true", 2: "exit 3"}, tmp_path) == 1
+    places = 'test "$PIP_FIND_LINKS" {} "$PWD/dist"'
+    assert rehearsal.run_steps({1: places.format("!="), 2: places.format("=")}, tmp_path) == 0
     assert rehearsal.run_steps({1: "true", 3: "true"}, tmp_path) == 1
     assert "step 3: needs no-such-program; --without 3 leaves it out" in capfd.readouterr().out
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Mapping
 from contextlib import nullcontext
 from functools import partial
 from importlib.util import module_from_spec, spec_from_file_location
@@ -13,6 +14,7 @@ from typing import Any
 import torch
 
 from memplan.extensions.torch.files.snapshot import recorded_steps
+from memplan.extensions.torch.files.storages import StepMemory
 from memplan.extensions.torch.inside.answer import FitsAnswer, compare_with_snapshot, judge_step
 from memplan.extensions.torch.inside.demand import is_sure_to_fit, unsure_operators
 from memplan.extensions.torch.inside.device import FitsOptions
@@ -34,7 +36,7 @@ def fits(
     targets: Any = (),
     optimizer: Any = None,
     step: Any = None,
-    snapshot: bytes | None = None,
+    snapshot: bytes | Mapping[int, StepMemory] | None = None,
     **options: Any,
 ) -> FitsAnswer:
     """Return whether a step of a model fits a capacity: inference, or training if a loss or an optimizer is given.
@@ -44,9 +46,9 @@ def fits(
     settings, that of CPUs, or `plan` (one arena by memplan); workspaces and other memory outside torch's allocator,
     which are subtracted from the capacity. With `compiled`, both passes are graphs of AOT autograd, whose minimum cut
     determines the saved activations. With `suggest` and a capacity, `ways` are the largest sizes, the modules to
-    checkpoint, and the bytes needed in a better order. If `snapshot`, the bytes of a snapshot file of the same step, is
-    given, the step is compared with it. Raises InputError, which names the module, for steps that cannot be run, and
-    OptionError.
+    checkpoint, and the bytes needed in a better order. If `snapshot`, the bytes or the recorded steps of a snapshot
+    file of the same step, is given, the step is compared with it. Raises InputError, which names the module, for steps
+    that cannot be run, and OptionError.
     """
     device = validate_options(FitsOptions, options)
     if device.together:
@@ -60,7 +62,7 @@ def fits(
         )
     step = TorchStep(model, inputs, loss, targets, optimizer, step)
     with prefix_file_name("snapshot"):
-        beside = None if snapshot is None else recorded_steps(snapshot)
+        beside = recorded_steps(snapshot) if isinstance(snapshot, bytes) else snapshot
     run = partial(
         TorchStep.record, foreach=device.allocator != "cpu", is_computed=device.computed, is_compiled=device.compiled
     )

@@ -162,11 +162,12 @@ READS_CODE = """
 import sys, types
 from memplan.api.cli.main import main
 from memplan.planner.systems import FileReader, file_readers
-sys.modules["code"] = types.SimpleNamespace(read=lambda data, options: eval(data.partition(b":")[2]))
+sys.modules["code"] = types.SimpleNamespace(read=lambda data, options=None: eval(data.partition(b":")[2]))
 file_readers()["code"] = FileReader("code", lambda data: data.startswith(b"code:"), "code")
 if sys.argv[1] == "fits":
-    from memplan.extensions.torch import graph_fits
+    from memplan.extensions.torch import command, graph_fits
     graph_fits.is_graph = lambda data: True
+    command.recorded_steps = sys.modules["code"].read
 sys.exit(main())
 """
 LARGE = "b'x' * (1 << 30)"
@@ -201,7 +202,9 @@ def test_a_reader_in_c_that_grows_or_never_returns_or_dies_ends_with_one_sentenc
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the memory of a process to others")
-@pytest.mark.parametrize("command", ["plan", "plan --order best", "convert", "compare", "fits", "order"])
+@pytest.mark.parametrize(
+    "command", ["plan", "plan --order best", "convert", "compare", "fits", "fits step.py:f --snapshot", "order"]
+)
 def test_every_command_that_reads_a_file_of_another_system_does_so_within_a_limit(command: str, tmp_path: Path) -> None:
     with command_on_code(tmp_path, LARGE, command) as process:
         _, said = process.communicate(timeout=30)

@@ -8,12 +8,14 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from math import inf
 
 import pytest
 
 from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.api.http.serving import connections
 from memplan.api.http.serving.server import bind_socket
+from memplan.api.service import admission, answering
 from memplan.api.settings import Settings
 from tests.support.hard_requests import AS_HARD, HARD_TOO, hard_request, send_request, wait_until
 from tests.support.server import RunningServer, run_server
@@ -35,8 +37,9 @@ def searching_server(narrow_server: RunningServer) -> Iterator[RunningServer]:
 
 
 def test_a_full_queue_admits_only_quick_requests_until_its_waiting_client_disconnects(
-    searching_server: RunningServer,
+    searching_server: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(answering, "_LATE_S", inf)
     queue, client = searching_server.service.queue, searching_server.client
     with send_request(searching_server, HARD_TOO):
         assert wait_until(lambda: queue.waiting_count == 1)
@@ -49,7 +52,10 @@ def test_a_full_queue_admits_only_quick_requests_until_its_waiting_client_discon
     assert queue.busy_slots == 1
 
 
-def test_many_requests_at_a_full_queue_are_refused_without_a_search_for_each(searching_server: RunningServer) -> None:
+def test_many_requests_at_a_full_queue_are_refused_without_a_search_for_each(
+    searching_server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answering, "_LATE_S", inf)
     queue, client, searched = searching_server.service.queue, searching_server.client, "memplan_solve_seconds_count{"
 
     def search_count() -> float:
@@ -61,6 +67,24 @@ def test_many_requests_at_a_full_queue_are_refused_without_a_search_for_each(sea
         before = search_count()
         answers = [*pool.map(lambda body: client.post("/v1/plan", content=body).status_code, [AS_HARD] * 24)]
         assert (answers, search_count() - before < 24) == ([429] * 24, True)
+
+
+def test_a_full_queue_refuses_a_request_like_a_refused_one_unread_but_gives_a_plan_to_one_that_has_waited(
+    searching_server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask(body: bytes) -> int:
+        return searching_server.client.post("/v1/plan", content=body).status_code
+
+    queue = searching_server.service.queue
+    with send_request(searching_server, HARD_TOO):
+        assert wait_until(lambda: queue.waiting_count == 1)
+        monkeypatch.setattr(answering, "_LATE_S", 0.0)
+        monkeypatch.setattr(admission, "_ALIKE_S", 0.0)
+        assert ask(json.dumps(hard_request(10)).encode()) == 200
+        monkeypatch.setattr(answering, "_LATE_S", inf)
+        monkeypatch.setattr(admission, "_ALIKE_S", inf)
+        assert (ask(AS_HARD), ask(b"?" * len(AS_HARD)), ask(b"?")) == (429, 429, 400)
+        assert ask(json.dumps(PROBLEM_EXAMPLE).encode()) == 200
 
 
 def test_a_request_that_times_out_in_the_queue_gets_the_plan_of_the_quick_search(

@@ -1,13 +1,15 @@
-"""Large bodies take turns, and none is parsed or waits beyond its own time limit."""
+"""Requests compute in turns; large bodies take turns, and none is parsed or waits beyond its own time limit."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 
-from memplan.api.http.parse_queue import ParseQueue
-from memplan.api.refusals import NotInTimeError, NoTurnError
+from memplan.api.http import parse_queue
+from memplan.api.http.parse_queue import ParseQueue, Turns
+from memplan.api.refusals import FullError, NotInTimeError, NoTurnError
 from memplan.api.requests import head_of, stated_time_limit_s
 from memplan.api.settings import Settings
 from memplan.questions import QUESTIONS
@@ -22,6 +24,31 @@ async def parse_after(queue: ParseQueue, n_bytes: int, limit_s: float, over: asy
     async with queue.turn(n_bytes, Deadline.from_limit(limit_s)):
         await over.wait()
         done.append(n_bytes)
+
+
+@run_in_loop
+async def test_the_loop_serves_others_between_requests_that_compute_and_refuses_who_would_wait_long() -> None:
+    turns, seen = Turns(), list[str]()
+
+    async def compute() -> None:
+        await turns.take()
+        time.sleep(0.01)
+        seen.append("computed")
+
+    async def serve() -> None:
+        for _ in range(9):
+            seen.append("served")
+            await asyncio.sleep(0)
+
+    await asyncio.gather(*(compute() for _ in range(3)), serve())
+    assert (seen.count("computed"), "computed computed" in " ".join(seen)) == (3, False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parse_queue, "_LONGEST_WAIT_S", 0.001)
+        first = asyncio.create_task(compute())
+        await asyncio.sleep(0)
+        with pytest.raises(FullError, match="1 other requests are read first"):
+            await turns.take()
+        await first
 
 
 @run_in_loop
