@@ -12,7 +12,7 @@ from typing import NamedTuple
 costs = import_module(f"{__package__ or ''}.costs".lstrip("."))
 FAR, DEAR = 2**240, 2**128  # The charge of what is impossible, and the price of a byte that is forbidden or forced.
 
-MOST_LEVELS = 64  # Beyond this many values of the cost, surcharges are not followed; fewer bytes are then wasted.
+MOST_LEVELS = 256  # Beyond this many values of the cost, surcharges are not followed; fewer bytes are then wasted.
 
 
 class Row(NamedTuple):
@@ -142,7 +142,9 @@ class Charges:
                     row, low, bisect_right(self.turns, before + 1), bisect_right(self.turns, time - 1) + 1
                 )
             if time > row.start or not self.lead:
-                low = apply(low, self.matrix(pools, time, time - self.lead in writes), row.size)
+                is_fresh = bool(self.lead) and time - self.lead in writes
+                run = bisect_right(self.turns, time)
+                low = apply(low, self.matrix(pools, time, True) if is_fresh else self.block(pools, 0, run), row.size)
             low, before = self.accessed(row, low, time), time
         if row.kept is None:
             return min(low)
@@ -210,11 +212,12 @@ def cost_step(rows, cost, direct):
 def reachable(sizes, most):
     """Return the sums of some of the sizes up to `most`, as the bits of an integer."""
     reach, mask = 1, (1 << most + 1) - 1
-    for size, count in Counter(sizes).items():
+    for size, count in sorted(Counter(sizes).items()):
         part = 1
         while count:
             part = min(part, count)
-            reach |= reach << size * part & mask
+            reach |= reach << size * part
+            reach = reach & mask if reach > mask else reach
             count, part = count - part, 2 * part
     return reach
 

@@ -107,6 +107,8 @@ def certificate_lines(found: CertificateAnswer) -> Iterator[str]:
     if len(found.plan.pools) > 1 and found.plan.peak is not None:
         claim = f"no plan is better{f' for {found.plan.profile}' * (found.plan.profile is not None)}"
     n_buffers = count_text(len(found.buffers), "buffer")
+    if found.text.split("\n")[2].startswith("moves "):
+        claim = f"no plan costs less than {'/'.join(found.text.split(chr(10))[2].split(' ')[1:])}"
     yield f"{claim}: by {found.kind}, {count_text(found.lemmas, 'lemma')} about {n_buffers}"
     if found.left_open is not None:
         yield f"left open: {found.left_open}"
@@ -119,6 +121,7 @@ QUESTION = Question(
     lines=certificate_lines,
     exit_status=lambda found: 1 if found.reason is not None else 0,
     exits={0: "there is a certificate", 1: "there is none"},
+    takes_moves=True,
     status=lambda found: found.kind,
     example={"problem": {"buffers": [{"id": "conv1", "size": 64, "start": 0, "end": 3}]}},
     link=PlanLink("certificate", ("optimal", "infeasible"), "Make a certificate that others can check …"),

@@ -18,8 +18,6 @@ _CHECKER: Any = check
 _BOUNDS: Any = moves
 """Typed as Any: they have no annotations, because people without memplan read their code."""
 _SCALES = (1, 2**6, 2**20)
-_MOST_BITS = 2**27
-"""The limit of units of a pool up to which the sums of sizes are listed."""
 _MOST_FILLED = 12
 
 
@@ -81,47 +79,35 @@ class MovesChecker:
             return Proved(0, self.parts)
         return Proved(_BOUNDS.proved_bound(self._read, self.parts, scale, prices, most), self.parts, scale, (*prices,))
 
-    def best(self, program: PiecesProgram, worth: Sequence[float], most: float) -> Proved:
-        """Return the best bound up to a cost of prices per byte in the rows of loads, rounded to whole numbers."""
-        rows = program.loads
-        least = ceil(most * self.parts)
-        found = Proved(0, self.parts)
-        priced = [(row, each * self.parts) for row, each in zip(rows, worth, strict=True) if each > 0]
-        for scale in _SCALES:
-            prices = [Price(row.pool, row.time, round(each * scale)) for row, each in priced]
-            prices = [price for price in prices if price.price]
-            found = max(found, self.bound(scale, prices, least), key=lambda each: each.bound)
-            if all(abs(round(each * scale) - each * scale) < 1e-6 * each * scale for _, each in priced):
-                break
-        return self._filled(program, found, least)
+    def best(self, program: PiecesProgram, worth: Sequence[float], least: float, most: float) -> Proved:
+        """Return the bound up to a cost of prices per byte in the rows of loads, which are rounded to whole numbers.
 
-    def _filled(self, program: PiecesProgram, found: Proved, most: int) -> Proved:
-        """Return the bound that is found if the bytes that no sum of sizes reaches are paid for too."""
-        few = {
-            (row.pool, row.time) for row in program.loads if row.pool is not None and row.most <= _MOST_BITS * row.unit
-        }
-        prices = [price._replace(is_filled=(price.pool, price.time) in few) for price in found.prices]
-        if len(prices) > _MOST_FILLED or not any(price.is_filled for price in prices):
-            return found
-        prices.sort(key=lambda price: not price.is_filled)
-        near = found.bound + int(_BOUNDS.MOST_LEVELS * program.cost_scale * self.parts)
-        return max(
-            found,
-            *(self.bound(found.scale, prices, goal) for goal in {min(most, near), most}),
-            key=lambda each: each.bound,
-        )
+        `least` is about the cost of the relaxation with these prices.
+        """
+        priced = [(row, each * self.parts) for row, each in zip(program.loads, worth, strict=True) if each > 0]
+        scale = next((s for s in _SCALES if all(_is_whole(each * s) for _, each in priced)), _SCALES[-1])
+        few = len(priced) <= _MOST_FILLED
+        prices = [Price(row.pool, row.time, round(each * scale), few and row.has_sums) for row, each in priced]
+        prices = sorted((price for price in prices if price.price), key=lambda price: not price.is_filled)
+        goal = ceil(most * self.parts)
+        near = int((least + _BOUNDS.MOST_LEVELS // 4 * program.cost_scale) * self.parts)
+        found = self.bound(scale, prices, min(near, goal))
+        return self.bound(scale, prices, goal) if near <= found.bound < goal else found
+
+
+def _is_whole(number: float) -> bool:
+    return abs(round(number) - number) < 1e-6 * number
 
 
 def lowered_rows(program: PiecesProgram, worth: Sequence[float]) -> int:
     """Lower the limit of each priced row of loads to the largest sum of sizes below it; return how many changed."""
     count = 0
     for k, (row, price) in enumerate(zip(program.loads, worth, strict=True)):
-        step = row.unit
-        if price <= 0 or row.pool is None or step != int(step) or row.most // step > _MOST_BITS:
+        if price <= 0 or row.is_reached or not row.has_sums:
             continue
-        most = int(row.most // step)
-        reach = _BOUNDS.reachable([size // int(step) for size in row.sizes], most)
-        if (largest := (reach.bit_length() - 1) * int(step)) < row.most:
-            program.loads[k] = row._replace(most=largest)
-            count += 1
+        step = int(row.unit)
+        reach = _BOUNDS.reachable([size // step for size in row.sizes], row.most // step)
+        largest = (reach.bit_length() - 1) * step
+        program.loads[k] = row._replace(most=largest, is_reached=True)
+        count += largest < row.most
     return count

@@ -37,7 +37,8 @@ _MOST_UNITS = 10**8
 class LoadRow(NamedTuple):
     """The bytes by column that a pool holds at a time, or that are copied then (without a pool), and their limit.
 
-    `sizes` has the bytes of each buffer in the row.
+    `sizes` has the bytes of each buffer in the row. If the limit `is_reached`, some of them add up to it. In the
+    program, 1 stands for `unit` bytes.
     """
 
     pool: int | None
@@ -45,12 +46,19 @@ class LoadRow(NamedTuple):
     terms: dict[int, int]
     sizes: tuple[int, ...]
     most: int
+    unit: float
+    is_reached: bool = False
+
+    @classmethod
+    def of(cls, pool: int | None, time: int, terms: dict[int, int], sizes: Sequence[int], most: int) -> LoadRow:
+        """Return a row with the bytes for which 1 stands: whole numbers are exact for the engine."""
+        step = gcd(*sizes) or 1
+        return cls(pool, time, terms, tuple(sizes), most, step if most // step <= _MOST_UNITS else most / 1e5)
 
     @property
-    def unit(self) -> float:
-        """The bytes for which 1 stands in the program: whole numbers are exact for the engine."""
-        step = gcd(*self.sizes) or 1
-        return step if self.most // step <= _MOST_UNITS else self.most / 1e5
+    def has_sums(self) -> bool:
+        """True if the sums of sizes are few enough to be listed."""
+        return self.pool is not None and self.unit == int(self.unit)
 
 
 class PiecesProgram:
@@ -123,12 +131,7 @@ class PiecesProgram:
             np.repeat(np.arange(n_rows), counts) + len(written.most),
             np.array([col for load in self.loads for col in load.terms], dtype=np.int64),
             np.array([size for load in self.loads for size in load.terms.values()]) / np.repeat(units, counts),
-            np.array(
-                [
-                    load.most // unit if unit == int(unit) else load.most / unit
-                    for load, unit in zip(self.loads, units, strict=True)
-                ]
-            ),
+            self.load_limits(),
         )
         rows, index, value, most = (np.concatenate(each) for each in zip(written, loads, strict=True))
         n = max(1, len(self.columns.cost))
@@ -148,6 +151,12 @@ class PiecesProgram:
             none,
             np.zeros(0),
             self.columns.base / self.cost_scale,
+        )
+
+    def load_limits(self) -> F64:
+        """Return the right-hand sides of the rows of loads, which are the last rows."""
+        return np.array(
+            [row.most // row.unit if row.unit == int(row.unit) else row.most / row.unit for row in self.loads]
         )
 
     @cached_property
@@ -182,7 +191,7 @@ class PiecesProgram:
             for time, load, each in zip(moments, loads, sizes, strict=True):
                 if sum(load.values()) > limit.most and (key := tuple(load.items())) not in seen:
                     seen.add(key)
-                    yield LoadRow(q, time, load, tuple(each), limit.most)
+                    yield LoadRow.of(q, time, load, each, limit.most)
         if self.rules.bytes_per_step is not None:
             begun: dict[int, dict[int, int]] = {}
             for line in self.timelines:
@@ -191,7 +200,7 @@ class PiecesProgram:
                     step[copy.begun] = line.row.size
                     step.update(dict.fromkeys(copy.before, -line.row.size))
             for time, step in begun.items():
-                yield LoadRow(None, time, step, tuple({*map(abs, step.values())}), self.rules.bytes_per_step)
+                yield LoadRow.of(None, time, step, [*map(abs, step.values())], self.rules.bytes_per_step)
 
     def _add_loads(
         self,

@@ -11,7 +11,6 @@ import numpy as np
 
 from memplan.planner import __version__
 from memplan.planner.errors import OptionError
-from memplan.planner.errors.extras import is_installed
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.moving import (
     MovingBuffer,
@@ -28,6 +27,7 @@ from memplan.planner.model.plan import BufferCopy, Explanation, Plan, PoolUse, P
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.moved import moved_bytes
 from memplan.planner.verify.verifier import verify
+from memplan.solvers.moves.bounds import has_program, stepped_bound
 from memplan.solvers.moves.capacities import Capacity, capacities
 from memplan.solvers.moves.engine import PiecesEngine, Relaxation
 from memplan.solvers.moves.greedy import greedy_pieces
@@ -39,8 +39,6 @@ from memplan.solvers.search.control import Control
 
 _MARGINS = (0.0, 0.001, 0.003, 0.01, 0.02, 0.05, 0.1, 0.2)
 """The parts of each limited pool that the program leaves free, one after another, until its pieces can be packed."""
-_MOST_ENTRIES = 4_000_000
-"""The limit of entries in the rows of loads; larger programs would take minutes, so the baseline answers alone."""
 _EXACT_COLUMNS = 4_000
 """The limit of columns up to which a set of pieces that cannot be packed is forbidden, instead of leaving room."""
 
@@ -90,8 +88,9 @@ class _Search:
         self.bound = self.proved = sum(self._access_cost_bound(row) for row in self.rows)
         if baseline is not None and baseline.cost <= self.bound:
             return self._plan(baseline)
-        has_program = is_installed("highspy") and self._count_entries() <= _MOST_ENTRIES
-        found = self._best_of_program(baseline) if has_program else None
+        found = self._best_of_program(baseline) if has_program(self.rows, self.limits) else None
+        if self.proved == 0 and baseline is not None:
+            self._keep_proved(stepped_bound(self.problem, self.rows, self.limits, baseline.cost, self.control))
         if self.bound == inf:
             return self._empty_plan("infeasible")
         choices = [each for each in (found, baseline) if each is not None]
@@ -104,13 +103,6 @@ class _Search:
         pools = [self.problem.pools[q] for q in row.pools]
         price = min((pool.cost for pool in pools if pool.direct), default=0.0)
         return price * sum((use.read or 0) + (use.write or 0) for use in row.uses)
-
-    def _count_entries(self) -> int:
-        """Return about how many entries the loads have: for each pool with a limit, the moments of each buffer."""
-        moments = np.array(sorted({time for row in self.rows for time in (row.start, *(u.time for u in row.uses))}))
-        spans = np.searchsorted(moments, [(row.start, row.end) for row in self.rows])
-        limited = sum(limit.most is not None for limit in self.limits)
-        return limited * int((spans[:, 1] - spans[:, 0]).sum())
 
     def _best_of_program(self, baseline: _Choice | None) -> _Choice | None:
         """Return the cheapest pieces that can be packed."""
@@ -125,7 +117,7 @@ class _Search:
                 relaxed = engine.relax(program)
                 if margin == 0 and not forbidden and relaxed.worth:
                     most = program.largest_cost if baseline is None else baseline.cost
-                    self._keep_proved(MovesChecker(self.problem).best(program, relaxed.worth, most))
+                    self._keep_proved(MovesChecker(self.problem).best(program, relaxed.worth, relaxed.cost, most))
                     if baseline is not None and baseline.cost <= self.bound:
                         return baseline
                 found, failed = self._packed_solution(engine, program, relaxed, baseline, margin == 0)
@@ -151,7 +143,7 @@ class _Search:
         """Return the cheapest solution of the program that is packed, and the failure of the last that is not."""
         best, failed = None, None
         start = np.zeros(0) if baseline is None else program.values_of([*baseline.offsets], baseline.copies)
-        for values, bound in engine.solutions(program, relaxed.values, start, self.bound):
+        for values, bound in engine.solutions(program, relaxed, start, self.bound):
             if is_full and program.is_complete:
                 self.bound = max(self.bound, bound)
             least = min((each.cost for each in (best, baseline) if each is not None), default=inf)
