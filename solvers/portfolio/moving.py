@@ -23,9 +23,8 @@ from memplan.planner.model.moving import (
     whole_buffer_problem,
 )
 from memplan.planner.model.placement_table import PlacementTable
-from memplan.planner.model.plan import BufferCopy, Explanation, Plan, PoolUse, Proof, Status, StopReason
+from memplan.planner.model.plan import BufferCopy, Explanation, MovedBytes, Plan, PoolUse, Proof, Status, StopReason
 from memplan.planner.model.problem import Problem
-from memplan.planner.verify.moved import moved_bytes
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.moves.bounds import has_program, stepped_bound
 from memplan.solvers.moves.capacities import Capacity, capacities
@@ -263,7 +262,7 @@ class _Search:
             version=__version__,
         )
         stopped: StopReason = "time_limit" if self.control.is_over else "work_limit"
-        update = {"moved_bytes": moved_bytes(plan), **_verdict(choice.cost, least, stopped)}
+        update = {"moved_bytes": _moved_bytes(problem, choice.copies), **_verdict(choice.cost, least, stopped)}
         return plan.model_copy(update=update)
 
 
@@ -273,6 +272,18 @@ class _FailedPool(NamedTuple):
     pool: int
     is_proved: bool
     terms: Sequence[int] = ()
+
+
+def _moved_bytes(problem: Problem, copies: Sequence[BufferCopy]) -> tuple[MovedBytes, ...]:
+    """Return the bytes of copies by pair of pools; the verifier sums them by code of its own."""
+    pairs = [(copy.source, copy.to) for copy in copies]
+    sizes = [int(problem.buffers.size[problem.index[copy.id]]) for copy in copies]
+    return tuple(
+        MovedBytes(
+            source=pair[0], to=pair[1], bytes=sum(size for size, each in zip(sizes, pairs, strict=True) if each == pair)
+        )
+        for pair in dict.fromkeys(pairs)
+    )
 
 
 def _verdict(cost: float, least: float, stopped: StopReason) -> dict[str, Any]:
