@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, Literal
 
 from pydantic import Field
@@ -77,7 +78,13 @@ def certify(
             control=running.solve_control(keeping_s=proof_s),
         )
     left_s = min(options.proof_s, running.remaining_s)
-    certificate = certificate_of(problem, plan, time_limit_s=left_s, cancelled=running.cancelled)
+    if problem.moves:
+        # Few problems have moves, so import the module for them only here.
+        from memplan.solvers.moves.certificate import certify_moves
+
+        certificate = certify_moves(problem, plan, time_limit_s=left_s, cancelled=running.cancelled)
+    else:
+        certificate = certificate_of(problem, plan, time_limit_s=left_s, cancelled=running.cancelled)
     return CertificateAnswer.from_fields(certificate, sha256=certificate.facts().sha256, plan=plan)
 
 
@@ -107,8 +114,9 @@ def certificate_lines(found: CertificateAnswer) -> Iterator[str]:
     if len(found.plan.pools) > 1 and found.plan.peak is not None:
         claim = f"no plan is better{f' for {found.plan.profile}' * (found.plan.profile is not None)}"
     n_buffers = count_text(len(found.buffers), "buffer")
-    if found.text.split("\n")[2].startswith("moves "):
-        claim = f"no plan costs less than {'/'.join(found.text.split(chr(10))[2].split(' ')[1:])}"
+    head = found.text.split("\n")[2].split(" ")
+    if head[0] == "moves":
+        claim = f"no plan costs less than {float(Fraction(*map(int, head[1:]))):,.15g}"
     yield f"{claim}: by {found.kind}, {count_text(found.lemmas, 'lemma')} about {n_buffers}"
     if found.left_open is not None:
         yield f"left open: {found.left_open}"

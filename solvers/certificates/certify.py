@@ -170,21 +170,17 @@ def certify(
 ) -> Certificate:
     """Return a certificate, accepted by the independent checker, that a plan is optimal or its problem infeasible.
 
-    The plan must be valid. If buffers move, the certificate is of a lower bound on the cost, and `left_open` says what
-    is between it and the plan's cost. If no certificate exists or none is found in time, `kind` is "none" and `reason`
-    is a sentence that explains it. Raises OptionError if `time_limit_s` is not positive and finite.
+    The plan must be valid. If no certificate exists or none is found in time, `kind` is "none" and `reason` is a
+    sentence that explains it. Raises OptionError if `time_limit_s` is not positive and finite.
     """
     if not 0 < time_limit_s < float("inf"):
         raise OptionError(f"time_limit_s: must be above 0 and finite, got {time_limit_s}")
-    control = Control.from_limit(time_limit_s, cancelled=cancelled)
-    if problem.moves:
-        return _moves_certificate(problem, plan, control)
     if plan.status not in ("optimal", "infeasible"):
         return Certificate("none", reason=f"the plan is {plan.status}, which claims no proof")
     if plan.weighted is not None or plan.cost_limit is not None:
         what = "weighted sums of pools" if plan.weighted is not None else "a bound on slowdown"
         return Certificate("none", reason=f"certificates cannot state {what}")
-    kind = kind_of(problem, plan)
+    kind, control = kind_of(problem, plan), Control.from_limit(time_limit_s, cancelled=cancelled)
     if kind == "cost" and problem.reuse and not any(pool.cost for pool in problem.pools):
         return _price_certificate(problem, plan, control)
     wanted = problem_for_claim(problem, kind)
@@ -209,18 +205,6 @@ def certify(
     head = [kind] if prices is None else [kind, str(prices.least), str(prices.parts)]
     certificate = _checked_certificate(problem, instance, " ".join([*head, *ends]), claims)
     return replace(certificate, left_open=open_goals) if certificate.kind != "none" else certificate
-
-
-def _moves_certificate(problem: Problem, plan: Plan, control: Control) -> Certificate:
-    """Return a certificate of a lower bound on the cost if buffers move, which may be below the plan's cost."""
-    from memplan.solvers.certificates.moves import proof_of_moves  # Few problems have moves.
-
-    found = proof_of_moves(problem, plan, control)
-    if isinstance(found, str):
-        return Certificate("none", reason=found)
-    lines, left_open = found
-    text = "\n".join([*_header_lines(problem), *lines]) + "\n"
-    return Certificate("multipliers", text, buffers=tuple(problem.buffers.ids), left_open=left_open)
 
 
 def _price_certificate(problem: Problem, plan: Plan, control: Control) -> Certificate:
@@ -266,7 +250,7 @@ def _checked_certificate(
     `said` is the line that summarizes all claims. The lines `more` are appended at the end.
     """
     text = (
-        "\n".join([*_header_lines(problem), said, *(line for claim in claims for line in claim.write()), *more]) + "\n"
+        "\n".join([*header_lines(problem), said, *(line for claim in claims for line in claim.write()), *more]) + "\n"
     )
     ids = problem.buffers.ids
     lemmas = sum(claim.lemmas for claim in claims)
@@ -326,6 +310,7 @@ def add_certificate(plan: Plan, certificate: Certificate, file: str | None = Non
     return plan
 
 
-def _header_lines(problem: Problem) -> Iterator[str]:
+def header_lines(problem: Problem) -> Iterator[str]:
+    """Yield the first lines of a certificate: its format, and the sizes of the pools."""
     yield FORMAT
     yield " ".join(["sizes", *("-" if pool.size is None else str(pool.size) for pool in problem.pools)])

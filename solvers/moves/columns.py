@@ -19,7 +19,7 @@ class Entries(NamedTuple):
     """The entries of rows, which are numbered from 0, and the right-hand side of each row."""
 
     row: I64
-    index: I64
+    col: I64
     value: F64
     most: F64
 

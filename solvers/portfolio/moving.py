@@ -123,7 +123,7 @@ class _Search:
                 if found is not None or failed is None:
                     return found
                 if margin == 0 and failed.is_proved and len(program.columns.cost) <= _EXACT_COLUMNS:
-                    forbidden.append(failed.terms)
+                    forbidden.append([*failed.terms])
                     continue
                 if (following := next(margins, None)) is None:
                     return None

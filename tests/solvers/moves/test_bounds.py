@@ -12,8 +12,8 @@ from memplan.extensions.checkers import check
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.problem import Problem
 from memplan.questions.verify.verify import verify
-from memplan.solvers.certificates.certify import certify
 from memplan.solvers.moves import bounds
+from memplan.solvers.moves.certificate import certify_moves
 from memplan.solvers.moves.prices import MovesChecker, Price
 from memplan.solvers.search.control import Control
 
@@ -75,7 +75,7 @@ def test_claims_about_whole_buffers_are_refused_if_buffers_move() -> None:
 def test_a_certificate_says_the_gap_to_the_plan() -> None:
     problem = Problem.model_validate(TWO)
     plan = memplan.plan(problem).model_copy(update={"status": "feasible", "cost": 300_000.0})
-    found = certify(problem, plan)
+    found = certify_moves(problem, plan)
     assert found.left_open == "a cost from 262,144 up to that of the plan, 300,000 (0.14 above)"
     assert "moves 262144 1" in found.text
 
