@@ -124,7 +124,7 @@ class Charges:
         one, other = self.block(pools, level - 1, 2 * k), [*zip(*self.block(pools, level - 1, 2 * k + 1))]
         return [[min(map(int.__add__, row, column)) for column in other] for row in one]
 
-    def least(self, row):
+    def row_cost(self, row):
         """Return the least charge of a buffer's pieces, copies and accesses."""
         if row.is_fixed:
             homes = [q for q in row.pools if {row.given, row.kept} <= {None, q}]
@@ -138,14 +138,14 @@ class Charges:
         before = row.start
         for time in sorted(stop for stop in stops if stop < row.end):
             if time > before + 1:
-                low = self.passed(
+                low = self.charges_after_runs(
                     row, low, bisect_right(self.turns, before + 1), bisect_right(self.turns, time - 1) + 1
                 )
             if time > row.start or not self.lead:
                 is_fresh = bool(self.lead) and time - self.lead in writes
                 run = bisect_right(self.turns, time)
                 low = apply(low, self.matrix(pools, time, True) if is_fresh else self.block(pools, 0, run), row.size)
-            low, before = self.accessed(row, low, time), time
+            low, before = self.charges_after_use(row, low, time), time
         if row.kept is None:
             return min(low)
         there, is_fresh = 1 << pools.index(row.kept), row.end - self.lead in writes
@@ -159,7 +159,7 @@ class Charges:
             return FAR
         return count * self.cost[q] + row.size * self.room_sum(q, row.start, row.end)
 
-    def passed(self, row, low, first, end):
+    def charges_after_runs(self, row, low, first, end):
         """Return the least charges by state after the runs from `first` up to `end`, without an access in them."""
         while first < end:
             level = min((first & -first).bit_length() - 1 if first else 60, (end - first).bit_length() - 1)
@@ -167,8 +167,8 @@ class Charges:
             first += 1 << level
         return low
 
-    def accessed(self, row, low, time):
-        """Return the least charges by state after the accesses of a time, and the copies of what they write."""
+    def charges_after_use(self, row, low, time):
+        """Return the least charges by state after the accesses of a time and the copies of written values."""
         read, write = row.uses.get(time, (None, None))
         if read is None and write is None:
             return low
@@ -222,7 +222,7 @@ def reachable(sizes, most):
     return reach
 
 
-def least_waste(items, most, price, limit):
+def waste_cost(items, most, price, limit):
     """Return the least `price` of the bytes below `most` that are not used, plus surcharges, or at most `limit`.
 
     `items` has (size, surcharge of using it, surcharge of not using it) for each buffer.
@@ -266,7 +266,7 @@ def proved_bound(problem, parts, scale, lines, most):
             raise ValueError("each price must be of a limited number of bytes, at one time once")
         prices[time], paid = price, paid + price * capacity
     charges = Charges(problem, cost, room, step)
-    low = [charges.least(row) for row in rows]
+    low = [charges.row_cost(row) for row in rows]
     base, unit = cost_step(rows, cost, charges.direct)
     unit = unit or 1
     total = sum(low) - paid
@@ -278,7 +278,7 @@ def proved_bound(problem, parts, scale, lines, most):
             items = [(rows[n].size, 0, 0) for n in here]
             if goal - total <= MOST_LEVELS * unit and not any(line[3] for line in lines[:k]):
                 items = surcharges(problem, charges, rows, here, low, q, time)
-            total += least_waste(items, ends[q], price, goal - total)
+            total += waste_cost(items, ends[q], price, goal - total)
     if sum(low) >= FAR:
         return most
     return min(most, -(-(total + (base - total) % unit) // scale))
@@ -298,8 +298,8 @@ def surcharges(problem, charges, rows, here, low, q, time):
     )
     for n in here:
         size, price = rows[n].size, charges.room[q][time]
-        out = forbidden.least(rows[n])
+        out = forbidden.row_cost(rows[n])
         # With a lead, a state does not say whether room is charged twice, so the least charge is taken.
-        used = forced.least(rows[n]) + size * (DEAR + price) if not charges.lead else low[n]
+        used = forced.row_cost(rows[n]) + size * (DEAR + price) if not charges.lead else low[n]
         items.append((size, max(0, used - low[n]), max(0, out - low[n])))
     return items

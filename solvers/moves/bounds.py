@@ -12,14 +12,14 @@ from memplan.planner.model.moving import MovingBuffer, moving_buffers
 from memplan.planner.model.problem import Problem
 from memplan.solvers.moves.capacities import Capacity, capacities
 from memplan.solvers.moves.engine import PiecesEngine
-from memplan.solvers.moves.prices import MovesChecker, Price, Proved
+from memplan.solvers.moves.prices import MovesChecker, Price, ProvedBound
 from memplan.solvers.moves.program import PiecesProgram
 from memplan.solvers.moves.steps import PriceSteps
 from memplan.solvers.search.control import Control
 
 _MOST_ENTRIES = 4_000_000
 """The limit of entries in the rows of loads; larger programs would take minutes."""
-_CHECKED_PER_S = 2_000
+_CHECKED_PER_S = 5_000
 """The accesses per second that the checker can at least follow."""
 _SCALE = 2**20
 
@@ -33,7 +33,7 @@ def has_program(rows: Sequence[MovingBuffer], limits: Sequence[Capacity]) -> boo
     return sum(limit.most is not None for limit in limits) * int((spans[:, 1] - spans[:, 0]).sum()) <= _MOST_ENTRIES
 
 
-def proved_bound(problem: Problem, cost: float, control: Control) -> Proved:
+def proved_bound(problem: Problem, cost: float, control: Control) -> ProvedBound:
     """Return the best bound up to a cost, by the prices of the linear relaxation or, without it, of steps."""
     rows = moving_buffers(problem)
     limits = capacities(problem, rows)
@@ -48,7 +48,7 @@ def proved_bound(problem: Problem, cost: float, control: Control) -> Proved:
 
 def stepped_bound(
     problem: Problem, rows: Sequence[MovingBuffer], limits: Sequence[Capacity], cost: float, control: Control
-) -> Proved:
+) -> ProvedBound:
     """Return the best bound up to a cost by steps in a part of the time left: of the fast pool, if it has too little.
 
     Without time for the checker, the bound is 0.
@@ -56,7 +56,7 @@ def stepped_bound(
     checker, pools = MovesChecker(problem), problem.pools
     check_s = sum(len(row.uses) for row in rows) / _CHECKED_PER_S
     if check_s > control.remaining_s:
-        return Proved(0, checker.parts)
+        return ProvedBound(0, checker.parts)
     goal = ceil(cost * checker.parts)
     by_cost = sorted(range(len(pools)), key=lambda q: pools[q].cost)
     fast = next((q for q in by_cost if pools[q].direct and limits[q].most is not None), None)

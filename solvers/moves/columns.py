@@ -25,8 +25,8 @@ class Entries(NamedTuple):
 
 
 @dataclass(eq=False)
-class Columns:
-    """Columns with their costs, and rows; `base` is the cost of a solution in which all columns are 0."""
+class ProgramColumns:
+    """ProgramColumns with their costs, and rows; `base` is the cost of a solution in which all columns are 0."""
 
     cost: list[float] = field(default_factory=list)
     base: float = 0.0

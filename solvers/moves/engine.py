@@ -90,7 +90,7 @@ class PiecesEngine:
             is_whole, is_known = free == n, is_near_best and len(best.values) > 0
             seconds = self.control.remaining_s * (_SHARE if is_whole else _SHARE / (len(parts) + 1))
             around = best.values if is_known else relaxed.values
-            fixed = None if is_whole else self._fixed(program, around, self._random.permutation(n)[:free])
+            fixed = None if is_whole else self._fixed_values(program, around, self._random.permutation(n)[:free])
             known = best.values if is_known else start if is_whole else np.zeros(0)
             try:
                 self._child.give(ProgramTask(None, known, seconds, 0.0, fixed, aim))
@@ -104,7 +104,7 @@ class PiecesEngine:
             elif len(values):
                 yield Solution(values, 0.0)
 
-    def _fixed(self, program: PiecesProgram, around: F64, free: I64) -> F64:
+    def _fixed_values(self, program: PiecesProgram, around: F64, free: I64) -> F64:
         """Return the values of the columns that are not free; those of buffers with fractions are free too."""
         fixed, fractions = np.round(around), np.abs(around - np.round(around)) > 1e-6
         chosen = {*free.tolist()}

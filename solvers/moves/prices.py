@@ -39,7 +39,7 @@ class Price(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Proved:
+class ProvedBound:
     """A lower bound on the cost, in units of 1 / `parts`, that prices in units of 1 / (`parts` x `scale`) prove."""
 
     bound: int
@@ -53,7 +53,7 @@ class Proved:
         return self.bound / self.parts
 
     def lines(self) -> list[str]:
-        """Return the lines of the certificate, after those that name its format and the pools."""
+        """Return the lines of the certificate, after its format and pool sizes."""
         return [f"moves {self.bound} {self.parts}", f"scale {self.scale}", *(price.line() for price in self.prices)]
 
 
@@ -73,13 +73,15 @@ class MovesChecker:
         except (ValueError, _CHECKER.Refused):  # It has rules that the checker does not know.
             return None
 
-    def bound(self, scale: int, prices: Sequence[Price], most: int) -> Proved:
+    def bound(self, scale: int, prices: Sequence[Price], most: int) -> ProvedBound:
         """Return the bound that prices prove, at most `most` (in units of 1 / `parts`); 0 if it cannot be checked."""
         if self._read is None:
-            return Proved(0, self.parts)
-        return Proved(_BOUNDS.proved_bound(self._read, self.parts, scale, prices, most), self.parts, scale, (*prices,))
+            return ProvedBound(0, self.parts)
+        return ProvedBound(
+            _BOUNDS.proved_bound(self._read, self.parts, scale, prices, most), self.parts, scale, (*prices,)
+        )
 
-    def best(self, program: PiecesProgram, worth: Sequence[float], least: float, most: float) -> Proved:
+    def best(self, program: PiecesProgram, worth: Sequence[float], least: float, most: float) -> ProvedBound:
         """Return the bound up to a cost of prices per byte in the rows of loads, which are rounded to whole numbers.
 
         `least` is about the cost of the relaxation with these prices.

@@ -23,7 +23,7 @@ from memplan.planner.model.plan import BufferCopy
 from memplan.planner.model.problem import Problem
 from memplan.solvers.memory_choice.program import ChoiceProgram
 from memplan.solvers.moves.capacities import Capacity
-from memplan.solvers.moves.columns import Columns, Entries, Terms
+from memplan.solvers.moves.columns import Entries, ProgramColumns, Terms
 from memplan.solvers.moves.timeline import Setting, Timeline, TimelineWriter
 
 _MOST_GRID = 4_000
@@ -50,8 +50,8 @@ class LoadRow(NamedTuple):
     is_reached: bool = False
 
     @classmethod
-    def of(cls, pool: int | None, time: int, terms: dict[int, int], sizes: Sequence[int], most: int) -> LoadRow:
-        """Return a row with the bytes for which 1 stands: whole numbers are exact for the engine."""
+    def from_terms(cls, pool: int | None, time: int, terms: dict[int, int], sizes: Sequence[int], most: int) -> LoadRow:
+        """Return a row with the bytes of one unit: whole numbers are exact for the engine."""
         step = gcd(*sizes) or 1
         return cls(pool, time, terms, tuple(sizes), most, step if most // step <= _MOST_UNITS else most / 1e5)
 
@@ -68,7 +68,7 @@ class PiecesProgram:
         """Write all columns and rows; `limits` may be lower than the capacities of the pools."""
         self.problem, self.limits = problem, limits
         self.rules = moves_of(problem)
-        self.columns = Columns()
+        self.columns = ProgramColumns()
         every = sum(row.end - row.start for row in rows) <= _MOST_GRID
         has_open = any(limit.most is None for limit in limits)
         is_tiered = len(limits) == 2 and has_open and self.rules.bytes_per_step is None
@@ -191,7 +191,7 @@ class PiecesProgram:
             for time, load, each in zip(moments, loads, sizes, strict=True):
                 if sum(load.values()) > limit.most and (key := tuple(load.items())) not in seen:
                     seen.add(key)
-                    yield LoadRow.of(q, time, load, each, limit.most)
+                    yield LoadRow.from_terms(q, time, load, each, limit.most)
         if self.rules.bytes_per_step is not None:
             begun: dict[int, dict[int, int]] = {}
             for line in self.timelines:
@@ -200,7 +200,7 @@ class PiecesProgram:
                     step[copy.begun] = line.row.size
                     step.update(dict.fromkeys(copy.before, -line.row.size))
             for time, step in begun.items():
-                yield LoadRow.of(None, time, step, [*map(abs, step.values())], self.rules.bytes_per_step)
+                yield LoadRow.from_terms(None, time, step, [*map(abs, step.values())], self.rules.bytes_per_step)
 
     def _add_loads(
         self,

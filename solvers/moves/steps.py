@@ -59,7 +59,7 @@ class PriceSteps:
         worth, best, found = np.zeros(len(self.times)), -np.inf, np.zeros(len(self.times))
         due, since, pace, mean = control.remaining_s - seconds, 0, _PACE, np.zeros(len(self.times))
         while control.remaining_s > due and pace > _SMALLEST:
-            charge, load = self._relaxed(worth)
+            charge, load = self._relaxed_charge(worth)
             least, since = charge - most * float(worth.sum()), since + 1
             if least > best:
                 since = 0 if least > best * (1 + pace * _LITTLE) else since
@@ -75,7 +75,7 @@ class PriceSteps:
             worth = np.maximum(0.0, worth + step * slope)
         return found
 
-    def _relaxed(self, worth: F64) -> tuple[float, F64]:
+    def _relaxed_charge(self, worth: F64) -> tuple[float, F64]:
         """Return the least charge of all buffers, and the bytes of the fast pool that are then used at each time."""
         sums = np.concatenate(([0.0], np.cumsum(worth)))
         low = np.full((3, len(self.rows)), np.inf)

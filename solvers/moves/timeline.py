@@ -10,7 +10,7 @@ from typing import NamedTuple
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.moving import MovingBuffer, Piece, Use
 from memplan.planner.model.problem_fields import Pool
-from memplan.solvers.moves.columns import Columns, Terms
+from memplan.solvers.moves.columns import ProgramColumns, Terms
 
 
 class Setting(NamedTuple):
@@ -65,7 +65,7 @@ class Timeline:
 class TimelineWriter:
     """Writes the columns and rows of one buffer, in order of time."""
 
-    def __init__(self, columns: Columns, line: Timeline, setting: Setting) -> None:
+    def __init__(self, columns: ProgramColumns, line: Timeline, setting: Setting) -> None:
         """Start before the first grid time."""
         self.columns, self.line, self.row, self.setting = columns, line, line.row, setting
         self.lead = setting.lead

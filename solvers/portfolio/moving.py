@@ -30,7 +30,7 @@ from memplan.solvers.moves.bounds import has_program, stepped_bound
 from memplan.solvers.moves.capacities import Capacity, capacities
 from memplan.solvers.moves.engine import PiecesEngine, Relaxation
 from memplan.solvers.moves.greedy import greedy_pieces
-from memplan.solvers.moves.prices import MovesChecker, Proved
+from memplan.solvers.moves.prices import MovesChecker, ProvedBound
 from memplan.solvers.moves.program import PiecesProgram
 from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
@@ -130,7 +130,7 @@ class _Search:
                 margin = following
         return None
 
-    def _keep_proved(self, proved: Proved) -> None:
+    def _keep_proved(self, proved: ProvedBound) -> None:
         """Raise the bound to one that the checker has computed."""
         if proved.cost > self.proved:
             self.proved = proved.cost
@@ -275,7 +275,7 @@ class _FailedPool(NamedTuple):
 
 
 def _moved_bytes(problem: Problem, copies: Sequence[BufferCopy]) -> tuple[MovedBytes, ...]:
-    """Return the bytes of copies by pair of pools; the verifier sums them by code of its own."""
+    """Return the bytes of copies by pair of pools; the verifier sums them separately."""
     pairs = [(copy.source, copy.to) for copy in copies]
     sizes = [int(problem.buffers.size[problem.index[copy.id]]) for copy in copies]
     return tuple(

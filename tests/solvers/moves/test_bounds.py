@@ -29,7 +29,7 @@ TWO: Row = {
 }
 
 
-def drawn(count: int, seed: int) -> Problem:
+def random_problem(count: int, seed: int) -> Problem:
     """Return a problem of buffers with four accesses, at half of the bytes that are alive together."""
     rng, buffers, load = random.Random(seed), [], [0] * 101
     for i in range(count):
@@ -98,7 +98,7 @@ def test_an_access_in_the_cheapest_pool_needs_no_engine_to_be_proved() -> None:
 
 @pytest.mark.slow
 def test_a_problem_whose_program_is_too_large_has_a_bound_by_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = drawn(60, 1)
+    problem = random_problem(60, 1)
     exact = memplan.plan(problem, time_limit_s=5)
     monkeypatch.setattr(bounds, "_MOST_ENTRIES", 0)
     stepped = bounds.proved_bound(problem, exact.cost or 0.0, Control.from_limit(4.0))
