@@ -13,7 +13,7 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from math import isclose
+from math import inf, isclose
 
 from lab.support.cases import run_cases
 from memplan.planner.errors import MemplanError
@@ -21,6 +21,7 @@ from memplan.planner.formats.memplan_json import write_plan
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
+from memplan.solvers.moves.prices import MovesChecker, Price
 from memplan.solvers.portfolio.solve import solve
 from tests.support.moved_answers import Row, simulate
 from tests.support.moved_oracle import BruteForce
@@ -140,6 +141,8 @@ def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
         yield from _disagreements(data, problem, best.answer, tally, must_be_right=True)
         for mutant in mutants(rng, best.answer, data):
             yield from _disagreements(data, problem, mutant, tally)
+    if best.cost < inf:
+        yield from _false_bounds(data, problem, best.cost, rng, tally)
     try:
         plan = solve(problem, time_limit_s=5)
     except MemplanError as error:
@@ -147,6 +150,25 @@ def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
         return
     tally[plan.status] += 1
     yield from false_words(data, problem, plan, best)
+
+
+def _false_bounds(data: Row, problem: Problem, cost: float, rng: random.Random, tally: Counter[str]) -> Iterator[str]:
+    """Yield a line for each bound above the least cost that random prices prove."""
+    checker, rules = MovesChecker(problem), data["moves"]
+    for _ in range(8):
+        prices = [
+            Price(q, time, rng.randint(1, 12), rng.random() < 0.6)
+            for q, pool in enumerate(data["pools"])
+            for time in rng.sample(range(_HORIZON), rng.randint(0, 2))
+            if pool["size"] is not None
+        ]
+        if rules is not True and "bytes_per_step" in rules:
+            prices.append(Price(None, rng.randrange(_HORIZON), rng.randint(1, 4)))
+        proved = checker.bound(rng.choice((1, 4)), prices, 10_000 * checker.parts)
+        near = checker.bound(proved.scale, prices, proved.bound + rng.randint(1, 20))
+        tally["tight"] += isclose(max(proved.cost, near.cost), cost)
+        if max(proved.cost, near.cost) > cost * (1 + 1e-9):
+            yield f"bound {max(proved.cost, near.cost)} above {cost} by {prices}"
 
 
 def _disagreements(

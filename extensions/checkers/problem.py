@@ -15,9 +15,9 @@ class Problem:
     `pools` lists (size, base address or None), read from the certificate or, if `is_given`, from the command line.
     """
 
-    def __init__(self, text, pools, interval=None, is_given=False):
+    def __init__(self, text, pools, interval=None, is_given=False, moves=False):
         """Read a problem and merge its aliases. Raises Refused if the number or the sizes of its pools differ."""
-        data, sizes = reading.read(text, interval), [size for size, _ in pools]
+        data, sizes = reading.read(text, interval, moves), [size for size, _ in pools]
         mine, rows = data.get("pools") or [{} for _ in pools], data["buffers"]
         if not 0 < len(pools) == len(mine) < 63:
             raise reading.Refused("the problem must have as many pools as there are pool sizes, and fewer than 63")
@@ -28,7 +28,13 @@ class Problem:
         names = [pool.get("name", "default") if "pools" in data else q for q, pool in enumerate(mine)]
         number, n = {name: q for q, name in enumerate(names)}, range(len(rows))
         self.index = index = {rows[i]["id"]: i for i in n}
-        self.interval, self.reuse = data["interval"], data.get("reuse", ())
+        self.interval, self.reuse, self.together = data["interval"], data.get("reuse", ()), data.get("together", ())
+        rules = data["moves"] if type(data.get("moves")) is dict else {}
+        self.moves, self.lead, self.bytes_per_step = (
+            data.get("moves"),
+            rules.get("lead", 0),
+            rules.get("bytes_per_step"),
+        )
         self.ends, self.rows = [LIMIT - 1 if size is None else size for size in sizes], rows
         self.size, self.page = [row["size"] for row in rows], [row.get("no_cross") or INF for row in rows]
         self.root, self.group = [row["root"][0] for row in rows], [row["group"] for row in rows]

@@ -6,7 +6,12 @@ from fractions import Fraction
 
 Refused = type("Refused", (Exception,), {})
 MOST, SHIFTS = 2**62, {"half-open": 0, "closed": 1}
-WORDS = {"format": ("memplan/1",), "interval": (*SHIFTS,), "objective": ("peak", "fit", "cost", ["peak", "cost"])}
+WORDS = {
+    "kind": ("read", "write"),
+    "format": ("memplan/1",),
+    "interval": (*SHIFTS,),
+    "objective": ("peak", "fit", "cost", ["peak", "cost"]),
+}
 # The letter after a field's name is the kind of its value (see KINDS); a question mark after it allows null.
 PROBLEM = (
     "format=w? name=S? interval=w buffers=l conflicts=P may_share=P bank=l reuse=l together=l pools=l? objective=w"
@@ -15,6 +20,9 @@ PROBLEM = (
 POOL = "name=s size=z? alignment=a base_address=b cost=c reserved=R bank_size=a? device=i?"
 BUFFER = """id=i size=b start=t? end=t? lifetimes=T? alignment=a pools=N? offset=b? traffic=b? hint=b? alias_of=i?
     alias_offset=b? relative=o? no_cross=a? offset_mod=o? forbid_pools=n"""
+# The fields that only the claim `moves` allows.
+MOVES, POOL_OF_MOVES, BUFFER_OF_MOVES = " moves=m", " direct=B", " accesses=A? given=s? kept_in=s?"
+ACCESS, RULES = "time=t kind=w? bytes=b?", "lead=b bytes_per_step=a?"
 COLUMNS = {"id": "id", "size": "size", "lower": "start", "start": "start", "upper": "end", "end": "end"}
 COLUMNS |= {"alignment": "alignment", "offset": "offset"}
 
@@ -40,7 +48,10 @@ def is_name(value):
     return type(value) is str and value != ""
 
 
-KINDS = {name: lambda value, kind=kind: type(value) is kind for name, kind in (("S", str), ("l", list), ("o", dict))}
+KINDS = {
+    name: lambda value, kind=kind: type(value) is kind
+    for name, kind in (("S", str), ("l", list), ("o", dict), ("B", bool))
+}
 KINDS |= {
     "a": is_integer_in(1, MOST),
     "b": is_integer_in(0, MOST),
@@ -55,6 +66,8 @@ KINDS |= {
     "P": is_list_of(is_list_of(KINDS["i"], 2, 2)),
     "R": is_list_of(is_list_of(KINDS["b"], 2, 2)),
 }
+KINDS["A"] = is_list_of(lambda value: KINDS["t"](value) or bool(fields(value, ACCESS, "time")))
+KINDS["m"] = lambda value: type(value) is bool or fields(value, RULES) == value
 KINDS["T"] = is_list_of(is_list_of(KINDS["t"], 2, 2), 1)
 
 
@@ -124,16 +137,17 @@ def chain_ends(after):
     return [chains_.get(i, (i, 0)) for i in range(len(after))]
 
 
-def read_json(text, interval):
+def read_json(text, interval, moves):
     """Return the checked fields of a JSON problem, including the derived fields that `read` describes."""
     data = json.loads(
         text, object_pairs_hook=unique_object, parse_int=integer, parse_float=decimal, parse_constant=constant
     )
     if "\\u" in text:
         json.dumps(data, ensure_ascii=False, default=str).encode()  # Refuse lone surrogates by a ValueError.
-    data = fields(data, PROBLEM, "buffers")
-    data["pools"] = [fields(pool, POOL) for pool in data.get("pools") or [{}]]
-    data["buffers"] = rows = [fields(row, BUFFER, "id", "size") for row in data["buffers"]]
+    data = fields(data, PROBLEM + MOVES * moves, "buffers")
+    data["pools"] = [fields(pool, POOL + POOL_OF_MOVES * moves) for pool in data.get("pools") or [{}]]
+    rows = [fields(row, BUFFER + BUFFER_OF_MOVES * moves, "id", "size") for row in data["buffers"]]
+    data["buffers"] = rows
     index, names = {row["id"]: i for i, row in enumerate(rows)}, {pool.get("name", "default") for pool in data["pools"]}
     require(len(index) == len(rows) and len(names) == len(data["pools"]), "ids and pool names must be unique")
     uses = [fields(use, "buffers=I weight=c?", "buffers")["buffers"] for use in data.get("bank", ())]
@@ -178,10 +192,11 @@ def check_row(row, index, names):
     require("alias_of" in row or "alias_offset" not in row, "alias_offset must be given with alias_of")
     asked, barred = {*row.get("pools", names)}, {*row.get("forbid_pools", ())}
     require(asked | barred <= names and asked - barred, "pools must exist, and one must be allowed")
+    require({row[name] for name in ("given", "kept_in") if name in row} <= asked - barred, "pools must be allowed")
     require("offset" not in row or len(asked - barred) == 1, "a pinned buffer must have exactly one allowed pool")
 
 
-def read_csv(text, interval):
+def read_csv(text, interval, moves):
     """Check a CSV table of buffers, and return its fields and the derived fields that `read` describes."""
     require(
         not re.search('["\0-\x09\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)', text), "must have no quotes or control characters"
@@ -218,10 +233,12 @@ def cell_of(name, cell):
     return int(cell)
 
 
-def read(text, interval=None):
+def read(text, interval=None, moves=False):
     """Return the fields of a problem as a dict; absent fields are omitted. A CSV table has no pools.
+
+    With `moves`, its buffers may have the fields of buffers that move.
 
     Each buffer also gets half-open `lives`, its `root` (outermost containing buffer, distance) and its tied `group`.
     """
     text = text.removeprefix("\ufeff")
-    return (read_json if text.lstrip(" \t\r\n")[:1] == "{" else read_csv)(text, interval)
+    return (read_json if text.lstrip(" \t\r\n")[:1] == "{" else read_csv)(text, interval, moves)

@@ -6,7 +6,7 @@ A rigid group is a set of buffers that `relative` keeps at fixed distances.
 from collections.abc import Container, Mapping
 from functools import cached_property
 from itertools import chain
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
     BeforeValidator,
@@ -24,7 +24,7 @@ from memplan.planner.errors.did_you_mean import closest_word, register_fields
 from memplan.planner.model.buffer_table import BufferTable, parse_buffers
 from memplan.planner.model.intervals import Interval
 from memplan.planner.model.parts import validate_in_parts
-from memplan.planner.model.rows import MAX_BYTES, Alignment, Buffer, Bytes, Id, Name, Value, tuple_from_list
+from memplan.planner.model.rows import MAX_BYTES, Alignment, Buffer, Bytes, Id, Name, Value, object_or, tuple_from_list
 
 Relatives = Mapping[int, tuple[Id, int]]
 Roots = Mapping[int, tuple[int, int]]
@@ -189,6 +189,12 @@ class Moves(Value):
     """The copies that begin at one time step have at most this many bytes; by default, there is no limit."""
 
 
+if TYPE_CHECKING:
+    MovesOrBool = bool | Moves
+else:
+    MovesOrBool = object_or(bool, Moves)
+
+
 class ProblemFields(Value):
     """The fields of a problem, each valid by itself; `Problem` checks that they are consistent with each other.
 
@@ -225,7 +231,7 @@ class ProblemFields(Value):
     "cost"] (the cheapest of the plans of the lowest peak)."""
     read_with: dict[str, Any] | None = None
     """The options with which the problem was read from another file, such as a model; they are applied already."""
-    moves: bool | Moves = False
+    moves: MovesOrBool = False
     """Buffers may move between pools: each has pieces, which lie in one pool for a part of its lifetime, and copies. A
     copy costs its bytes times the sum of both pools' `cost`. `true` means a lead of 0 and no limit of bytes per step.
     The objective is then `cost`, also if it is left out."""

@@ -8,8 +8,10 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
     PlainValidator,
+    Tag,
     ValidationError,
     WithJsonSchema,
     WrapValidator,
@@ -20,6 +22,7 @@ from pydantic_core import PydanticCustomError
 
 from memplan.planner.errors import (
     ONE_OF_THEM,
+    TYPE_STEP,
     Break,
     InputError,
     OptionError,
@@ -229,6 +232,20 @@ class Access(Value):
     """The bytes that the operation reads or writes; by default, the size of the buffer."""
 
 
+def object_or(other: type, kind: type[Value]) -> Any:
+    """Return the type of a value of another type or an object, so that errors name the field alone."""
+    return Annotated[
+        Annotated[other, Tag(f"{TYPE_STEP}value")] | Annotated[kind, Tag(f"{TYPE_STEP}object")],
+        Discriminator(lambda value: f"{TYPE_STEP}{'object' if isinstance(value, (dict, kind)) else 'value'}"),
+    ]
+
+
+if TYPE_CHECKING:
+    AccessOrTime = Time | Access
+else:
+    AccessOrTime = object_or(Time, Access)
+
+
 class Buffer(Value):
     """A buffer: its size, the times at which it is alive, and the places where it may be."""
 
@@ -272,7 +289,7 @@ class Buffer(Value):
     """The buffer begins at this offset of its pool or above it, such as above a region for circular buffers."""
     forbid_pools: Annotated[tuple[Name, ...], WrapValidator(validate_in_parts)] = ()
     """The names of the pools in which the buffer must not be placed."""
-    accesses: Annotated[tuple[Time | Access, ...], WrapValidator(validate_in_parts)] = ()
+    accesses: Annotated[tuple[AccessOrTime, ...], WrapValidator(validate_in_parts)] = ()
     """The times at which operations use the buffer, ascending, such as [0, 3, {"time": 9, "kind": "write"}]; a read may
     come before a write of the same time. With `moves` and without this field, there is one access at each end of the
     lifetime."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, Literal
 
 from pydantic import Field
@@ -77,7 +78,13 @@ def certify(
             control=running.solve_control(keeping_s=proof_s),
         )
     left_s = min(options.proof_s, running.remaining_s)
-    certificate = certificate_of(problem, plan, time_limit_s=left_s, cancelled=running.cancelled)
+    if problem.moves:
+        # Few problems have moves, so import the module for them only here.
+        from memplan.solvers.moves.certificate import certify_moves
+
+        certificate = certify_moves(problem, plan, time_limit_s=left_s, cancelled=running.cancelled)
+    else:
+        certificate = certificate_of(problem, plan, time_limit_s=left_s, cancelled=running.cancelled)
     return CertificateAnswer.from_fields(certificate, sha256=certificate.facts().sha256, plan=plan)
 
 
@@ -107,6 +114,9 @@ def certificate_lines(found: CertificateAnswer) -> Iterator[str]:
     if len(found.plan.pools) > 1 and found.plan.peak is not None:
         claim = f"no plan is better{f' for {found.plan.profile}' * (found.plan.profile is not None)}"
     n_buffers = count_text(len(found.buffers), "buffer")
+    head = found.text.split("\n")[2].split(" ")
+    if head[0] == "moves":
+        claim = f"no plan costs less than {float(Fraction(*map(int, head[1:]))):,.15g}"
     yield f"{claim}: by {found.kind}, {count_text(found.lemmas, 'lemma')} about {n_buffers}"
     if found.left_open is not None:
         yield f"left open: {found.left_open}"
@@ -119,6 +129,7 @@ QUESTION = Question(
     lines=certificate_lines,
     exit_status=lambda found: 1 if found.reason is not None else 0,
     exits={0: "there is a certificate", 1: "there is none"},
+    takes_moves=True,
     status=lambda found: found.kind,
     example={"problem": {"buffers": [{"id": "conv1", "size": 64, "start": 0, "end": 3}]}},
     link=PlanLink("certificate", ("optimal", "infeasible"), "Make a certificate that others can check …"),

@@ -250,7 +250,7 @@ def _checked_certificate(
     `said` is the line that summarizes all claims. The lines `more` are appended at the end.
     """
     text = (
-        "\n".join([*_header_lines(problem), said, *(line for claim in claims for line in claim.write()), *more]) + "\n"
+        "\n".join([*header_lines(problem), said, *(line for claim in claims for line in claim.write()), *more]) + "\n"
     )
     ids = problem.buffers.ids
     lemmas = sum(claim.lemmas for claim in claims)
@@ -310,6 +310,7 @@ def add_certificate(plan: Plan, certificate: Certificate, file: str | None = Non
     return plan
 
 
-def _header_lines(problem: Problem) -> Iterator[str]:
+def header_lines(problem: Problem) -> Iterator[str]:
+    """Yield the first lines of a certificate: its format, and the sizes of the pools."""
     yield FORMAT
     yield " ".join(["sizes", *("-" if pool.size is None else str(pool.size) for pool in problem.pools)])

@@ -47,9 +47,11 @@ def used_of(problem: Problem, plan: Plan) -> list[int]:
 
 
 def kind_of(problem: Problem, plan: Plan) -> str:
-    """Return the kind of a plan's claim: "infeasible", "used" (pool ends), "cost", or the profile if it has costs."""
+    """Return the kind of a plan's claim: "infeasible", "used" (pool ends), "cost", "moves", or a profile with costs."""
     if plan.status == "infeasible":
         return "infeasible"
+    if problem.moves:
+        return "moves"
     if plan.profile == "speed" or (plan.profile == "balanced" and plan.cost_lower_bound is not None):
         return plan.profile
     return "cost" if problem.objective == "cost" and plan.profile is None else "used"

@@ -250,6 +250,8 @@ def _certified_claims(problem: Problem, plan: Plan, proved: CheckerVerdict | Non
         if is_bounded and kind_of(problem, plan) in kinds:
             makers["cost"] = "certificate"
     is_same = proved.kind == kind_of(problem, plan) and is_cost_right
+    if proved.kind == "moves":
+        return makers | ({"status": "certificate"} if is_same else {})
     names = [pool.name for pool in problem.pools]
     bounds = {pool.name: pool.lower_bound for pool in plan.pools}
     # A pool's minimum holds only among plans that are equal in all earlier goals, so stop at the first difference.

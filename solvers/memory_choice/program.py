@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -57,14 +58,16 @@ class ChoiceProgram:
 class ProgramTask(NamedTuple):
     """The task of relaxing a program or, without one, of solving the last one in whole numbers from a start.
 
-    `start` is the value of each column, or not a number if it is unknown. The engine stops after some seconds, or at a
-    relative gap.
+    `start` is the value of each column, or not a number if it is unknown, and `fixed` that of the columns which are not
+    free. The engine stops after some seconds, at a relative gap, or at a target of the cost.
     """
 
     program: ChoiceProgram | None
     start: F64
     seconds: float
     gap: float = _GAP
+    fixed: F64 | None = None
+    target: float = -inf
 
 
 def write_program(knapsack: Knapsack, limit: I64, nogoods: Sequence[NoGood]) -> ChoiceProgram | None:
@@ -220,6 +223,9 @@ def main() -> None:
                 highs.passModel(lp)
             else:
                 highs.setOptionValue("mip_rel_gap", task.gap)
+                highs.setOptionValue("objective_target", task.target)
+                fixed = np.full(lp.num_col_, np.nan) if task.fixed is None else task.fixed
+                lp.col_lower_, lp.col_upper_ = np.nan_to_num(fixed), np.nan_to_num(fixed, nan=1.0)
                 lp.integrality_ = [highspy.HighsVarType.kInteger] * lp.num_col_
                 highs.passModel(lp)
                 if len(task.start):

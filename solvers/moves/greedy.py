@@ -13,7 +13,7 @@ from memplan.planner.model.intervals import merge_spans
 from memplan.planner.model.moving import MovingBuffer, Piece, moves_of
 from memplan.planner.model.plan import BufferCopy
 from memplan.planner.model.problem import Problem
-from memplan.solvers.moves.program import Capacity
+from memplan.solvers.moves.capacities import Capacity
 
 
 class Pieces(NamedTuple):

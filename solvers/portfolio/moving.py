@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import gcd, inf
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from memplan.planner import __version__
 from memplan.planner.errors import OptionError, excerpt
-from memplan.planner.errors.extras import is_installed
-from memplan.planner.instance.instance import F64
 from memplan.planner.model.buffer_table import column
 from memplan.planner.model.moving import (
     MovingBuffer,
@@ -26,28 +24,23 @@ from memplan.planner.model.moving import (
     whole_buffer_problem,
 )
 from memplan.planner.model.placement_table import PlacementTable
-from memplan.planner.model.plan import BufferCopy, Explanation, Plan, PoolUse, Proof, Status, StopReason
+from memplan.planner.model.plan import BufferCopy, Explanation, MovedBytes, Plan, PoolUse, Proof, Status, StopReason
 from memplan.planner.model.problem import Problem
-from memplan.planner.verify.moved import moved_bytes
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.memory_choice.program import ProgramTask
+from memplan.solvers.moves.bounds import has_program, stepped_bound
+from memplan.solvers.moves.capacities import Capacity, capacities
+from memplan.solvers.moves.engine import PiecesEngine, Relaxation
 from memplan.solvers.moves.greedy import greedy_pieces
-from memplan.solvers.moves.program import Capacity, PiecesProgram, capacities
+from memplan.solvers.moves.prices import MovesChecker, ProvedBound
+from memplan.solvers.moves.program import PiecesProgram
 from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
-from memplan.solvers.processes.child import ChildProcess
 from memplan.solvers.search.control import Control, ignore_report
 
 _MARGINS = (0.0, 0.001, 0.003, 0.01, 0.02, 0.05, 0.1, 0.2)
 """The parts of each limited pool that the program leaves free, one after another, until its pieces can be packed."""
-_MOST_ENTRIES = 4_000_000
-"""The limit of entries in the rows of loads; larger programs would take minutes, so the baseline answers alone."""
 _EXACT_COLUMNS = 4_000
 """The limit of columns up to which a set of pieces that cannot be packed is forbidden, instead of leaving room."""
-_SHARE = 0.7
-"""The part of the time that is left which solving one program may take."""
-_ROUNDING = 1e-8
-"""The relative difference up to which the engine takes a cost and its bound for equal."""
 
 
 class _Choice(NamedTuple):
@@ -96,6 +89,8 @@ class _Search:
     options: SolveOptions
     control: Control
     bound: float = 0.0
+    proved: float = 0.0
+    """The part of the bound that needs no belief in the engine."""
 
     def run(self, known: _Choice | None = None) -> Plan:
         """Return the best plan, or a plan without placements; `known` is one that need not be found."""
@@ -103,10 +98,13 @@ class _Search:
         if not self.rows or moves_of(self.problem).lead > longest or len(self.problem.pools) == 1:
             return self._whole_plan()
         baseline = self._packed_baseline()
-        self.bound = sum(self._access_cost_bound(row) for row in self.rows)
-        is_asked = self.options.solver == "auto" and is_installed("highspy")
-        has_program = is_asked and self._count_entries() <= _MOST_ENTRIES
-        found = self._best_of_program(baseline) if has_program else None
+        self.bound = self.proved = sum(self._access_cost_bound(row) for row in self.rows)
+        if baseline is not None and baseline.cost <= self.bound:
+            return self._plan(baseline)
+        has_engine = self.options.solver == "auto" and has_program(self.rows, self.limits)
+        found = self._best_of_program(baseline) if has_engine else None
+        if self.proved == 0 and baseline is not None:
+            self._keep_proved(stepped_bound(self.problem, self.rows, self.limits, baseline.cost, self.control))
         if self.bound == inf:
             return self._empty_plan("infeasible")
         choices = [each for each in (found, baseline, known) if each is not None]
@@ -120,59 +118,60 @@ class _Search:
         price = min((pool.cost for pool in pools if pool.direct), default=0.0)
         return price * sum((use.read or 0) + (use.write or 0) for use in row.uses)
 
-    def _count_entries(self) -> int:
-        """Return about how many entries the loads have: for each pool with a limit, the moments of each buffer."""
-        moments = np.array(sorted({time for row in self.rows for time in (row.start, *(u.time for u in row.uses))}))
-        spans = np.searchsorted(moments, [(row.start, row.end) for row in self.rows])
-        limited = sum(limit.most is not None for limit in self.limits)
-        return limited * int((spans[:, 1] - spans[:, 0]).sum())
-
     def _best_of_program(self, baseline: _Choice | None) -> _Choice | None:
         """Return the cheapest pieces that can be packed."""
         forbidden: list[list[int]] = []
         margins = iter(_MARGINS)
         margin = next(margins)
-        with ChildProcess("memplan.solvers.memory_choice.program", lambda: self.control.is_over) as child:
+        with PiecesEngine(self.control, self.options.seed) as engine:
             while not self.control.is_over:
                 program = PiecesProgram(self.problem, self.rows, _lowered_limits(self.limits, margin))
                 for terms in forbidden:
                     program.forbid(terms)
-                values, bound = self._solve(child, program, baseline)
-                if margin == 0 and program.is_complete:
-                    self.bound = max(self.bound, bound)
-                if len(values) == 0:
-                    return None
-                cost = program.cost_of(values)
-                if baseline is not None and cost >= baseline.cost:
-                    return baseline
-                pieces, copies = program.solution(values)
-                offsets, failed = self._pack(pieces, 0.4)
-                if failed is None:
-                    return _Choice(offsets, copies, cost, "highs")
-                if margin == 0 and failed.is_proved and len(program.cost) <= _EXACT_COLUMNS:
-                    chosen = column(values > 0.5)
-                    forbidden.append(program.columns_in(failed.pool, chosen))
+                relaxed = engine.relax(program)
+                if margin == 0 and not forbidden and relaxed.worth:
+                    most = program.largest_cost if baseline is None else baseline.cost
+                    self._keep_proved(MovesChecker(self.problem).best(program, relaxed.worth, relaxed.cost, most))
+                    if baseline is not None and baseline.cost <= self.bound:
+                        return baseline
+                found, failed = self._packed_solution(engine, program, relaxed, baseline, margin == 0)
+                if found is not None or failed is None:
+                    return found
+                if margin == 0 and failed.is_proved and len(program.columns.cost) <= _EXACT_COLUMNS:
+                    forbidden.append([*failed.terms])
                     continue
                 if (following := next(margins, None)) is None:
                     return None
                 margin = following
         return None
 
-    def _solve(self, child: ChildProcess, program: PiecesProgram, start: _Choice | None) -> tuple[F64, float]:
-        """Return the values of the columns, empty without a solution, and a lower bound on the cost."""
-        seconds = self.control.remaining_s * _SHARE
-        try:
-            child.give(ProgramTask(program.rows(), np.zeros(0), seconds / 3))
-            child.answer(), child.answer()
-            known = np.zeros(0) if start is None else program.values_of([*start.offsets], start.copies)
-            child.give(ProgramTask(None, known, seconds, 0.0))
-            values, bound = (np.asarray(child.answer(), dtype=np.float64) for _ in range(2))
-        except EOFError:  # The child ends with the search.
-            return np.zeros(0), 0.0
-        least = float(bound[0]) * program.cost_scale
-        if len(values) == 0:
-            return values, inf if least == inf else max(0.0, least * (1 - _ROUNDING))
-        return values, _rounded_bound([*program.cost, program.base], least, program.cost_of(values))
+    def _keep_proved(self, proved: ProvedBound) -> None:
+        """Raise the bound to one that the checker has computed."""
+        if proved.cost > self.proved:
+            self.proved = proved.cost
+            self.bound = max(self.bound, self.proved)
+
+    def _packed_solution(
+        self, engine: PiecesEngine, program: PiecesProgram, relaxed: Relaxation, baseline: _Choice | None, is_full: bool
+    ) -> tuple[_Choice | None, _FailedPool | None]:
+        """Return the cheapest solution of the program that is packed, and the failure of the last that is not."""
+        best, failed = None, None
+        start = np.zeros(0) if baseline is None else program.values_of([*baseline.offsets], baseline.copies)
+        for values, bound in engine.solutions(program, relaxed, start, self.bound):
+            if is_full and program.is_complete:
+                self.bound = max(self.bound, bound)
+            least = min((each.cost for each in (best, baseline) if each is not None), default=inf)
+            if len(values) == 0 or (cost := program.cost_of(values)) >= least:
+                continue
+            pieces, copies = program.solution(values)
+            offsets, failure = self._pack(pieces, 0.3)
+            if failure is None:
+                best = _Choice(offsets, copies, cost, "highs")
+                if cost <= self.bound:
+                    break
+            else:
+                failed = failure._replace(terms=program.columns_in(failure.pool, column(values > 0.5)))
+        return (best if best is not None else baseline if failed is None else None), failed
 
     def _pack(self, pieces: list[Piece], share: float) -> tuple[dict[Piece, int], _FailedPool | None]:
         """Return the offset of each piece, and the first pool that cannot be packed in a part of the time left."""
@@ -241,6 +240,11 @@ class _Search:
             version=__version__,
         )
 
+    def _proof(self, cost: float) -> Proof | None:
+        if cost > self.bound:
+            return None
+        return Proof(kind="search", by="multipliers") if cost <= self.proved else Proof(kind="engines", by="highs")
+
     def _plan(self, choice: _Choice) -> Plan:
         problem, offsets = self.problem, choice.offsets
         pieces = sorted(offsets, key=lambda piece: (piece.buffer, piece.start, piece.end, piece.pool))
@@ -258,7 +262,6 @@ class _Search:
             count = int(size[piece.buffer])
             used[piece.pool] = max(used[piece.pool], offset + count if count else 0)
         least = min(self.bound, choice.cost)
-        is_best = least >= choice.cost
         plan = Plan(
             peak=sum(used),
             cost=choice.cost,
@@ -269,20 +272,33 @@ class _Search:
             placements=table,
             copies=tuple(choice.copies),
             solver=choice.by,
-            proof=Proof(kind="engines", by="highs") if is_best else None,
+            proof=self._proof(choice.cost),
             wall_time_s=self.control.wall_time_s,
             version=__version__,
         )
         stopped: StopReason = "time_limit" if self.control.is_over else "work_limit"
-        update = {"moved_bytes": moved_bytes(plan), **_verdict(choice.cost, least, stopped)}
+        update = {"moved_bytes": _moved_bytes(problem, choice.copies), **_verdict(choice.cost, least, stopped)}
         return plan.model_copy(update=update)
 
 
 class _FailedPool(NamedTuple):
-    """A pool whose pieces cannot be packed, or could not be in time."""
+    """A pool whose pieces cannot be packed, or could not be in time, and the columns that put them there."""
 
     pool: int
     is_proved: bool
+    terms: Sequence[int] = ()
+
+
+def _moved_bytes(problem: Problem, copies: Sequence[BufferCopy]) -> tuple[MovedBytes, ...]:
+    """Return the bytes of copies by pair of pools; the verifier sums them separately."""
+    pairs = [(copy.source, copy.to) for copy in copies]
+    sizes = [int(problem.buffers.size[problem.index[copy.id]]) for copy in copies]
+    return tuple(
+        MovedBytes(
+            source=pair[0], to=pair[1], bytes=sum(size for size, each in zip(sizes, pairs, strict=True) if each == pair)
+        )
+        for pair in dict.fromkeys(pairs)
+    )
 
 
 def _verdict(cost: float, least: float, stopped: StopReason) -> dict[str, Any]:
@@ -293,11 +309,3 @@ def _verdict(cost: float, least: float, stopped: StopReason) -> dict[str, Any]:
 
 def _lowered_limits(limits: Sequence[Capacity], margin: float) -> list[Capacity]:
     return [limit if limit.most is None else limit._replace(most=int(limit.most * (1 - margin))) for limit in limits]
-
-
-def _rounded_bound(costs: Sequence[float], least: float, cost: float) -> float:
-    """Return a bound of the engine, rounded up to the next sum of the costs of columns if these are whole numbers."""
-    if cost - least <= abs(cost) * _ROUNDING:
-        return cost
-    step = gcd(*map(int, costs)) if all(each == int(each) for each in costs) else 0
-    return min(cost, float(-int(-(least - step * 1e-3) // step) * step)) if step else max(0.0, least)

@@ -82,7 +82,8 @@ def test_a_buffer_is_used_whenever_its_alias_is_read() -> None:
         ({"accesses": [3]}, {}, "buffers[0].accesses[0]: must be within the lifetime, got time 3"),
         ({"accesses": [1, 1]}, {}, "buffers[0].accesses[1]: must be later than the access before"),
         ({"accesses": [0], "traffic": 3}, {}, "buffers[0].traffic: must not be given together with accesses"),
-        ({}, {"moves": {"lead": -1}}, "moves.Moves.lead: must be at least 0, got -1"),
+        ({"accesses": ["x"]}, {}, 'buffers[0].accesses[0]: must be an integer, got "x"'),
+        ({}, {"moves": {"lead": -1}}, "moves.lead: must be at least 0, got -1"),
     ],
 )
 def test_errors_name_the_field_that_cannot_be_combined_with_moves(a: Row, fields: Row, message: str) -> None:
