@@ -57,7 +57,7 @@ def run_command(command: str, work: int, without: str = "") -> Answer:
     If the command failed or the answer depended on the clock, the status is `failed`, and the cause is printed.
     """
     begun, suits, left_out = sum(os.times()[:4]), stages._suits, without.split(",")
-    inferences = reduce(xor, (each for each in Inference if each.name.lower() in left_out), ~Inference(0))
+    inferences = reduce(xor, (each for each in Inference if (each.name or "").lower() in left_out), ~Inference(0))
     # The portfolio asks `_suits` before it starts a search, so replacing this function disables searches.
     with (
         patch.object(stages, "_suits", lambda row, instance: row.name not in left_out and suits(row, instance)),

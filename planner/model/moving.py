@@ -54,7 +54,7 @@ class MovingBuffer(NamedTuple):
 def refuse_moves(problem: Problem, what: str) -> None:
     """Raise OptionError if buffers of the problem may move; `what` says where they must not."""
     if problem.moves:
-        way = "leave it out; `plan`, `verify`, `check`, `certify`, `explain`, `compare`, `sweep`, `convert -o F.c` take it"
+        way = "leave it out; `plan`, `verify`, `check`, `certify`, `explain`, `compare`, `sweep` and `convert` take it"
         raise OptionError.from_rule("moves", f"must be left out {what}", way=way)
 
 

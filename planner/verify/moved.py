@@ -259,7 +259,7 @@ def _claims(problem: Problem, plan: Plan, replays: _Replays) -> Iterator[Violati
 
     if (plan.cost, plan.cost_lower_bound, plan.cost_limit) != (None, None, None):
         yield from claims_of_cost(plan, fsum(replays.costs))
-    moved = _moved_bytes(plan)
+    moved = moved_bytes(plan)
     if "moved_bytes" in plan.model_fields_set and tuple(plan.moved_bytes) != moved:
         yield false_claim(
             "moved_bytes", f"{[row.model_dump(by_alias=True) for row in moved]} by the copies", len(plan.moved_bytes)
@@ -276,7 +276,7 @@ def _claims(problem: Problem, plan: Plan, replays: _Replays) -> Iterator[Violati
             yield false_claim(f"pools[{k}].used", str(used.get(pool.name)), pool.used)
 
 
-def _moved_bytes(plan: Plan) -> tuple[MovedBytes, ...]:
+def moved_bytes(plan: Plan) -> tuple[MovedBytes, ...]:
     """Return the bytes of a plan's copies by pair of pools, in the order in which the pairs first occur."""
     sums: dict[tuple[str, str], int] = {}
     for copy in plan.copies:

@@ -13,8 +13,8 @@ from memplan.planner.model.moving import moving_buffers
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.questions.inputs import PlanAndProblem
+from memplan.solvers.moves.capacities import capacities
 from memplan.solvers.moves.greedy import greedy_pieces
-from memplan.solvers.moves.program import capacities
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 
