@@ -90,7 +90,7 @@ def priced_pairs_pay_if_they_meet(program: Draft, boxes: Boxes) -> None:
     priced = boxes.instance.priced_pairs
     for k, ((a, b), by_bank) in enumerate(zip(priced.rows.tolist(), priced.by_bank.tolist(), strict=True)):
         paid = Term(program.column(("paid", k, a, b), 0, 1, is_whole=True))
-        apart = [] if by_bank else [_below_term(program, boxes, *pair) for pair in ((a, b), (b, a))]
+        apart = [] if by_bank else [_term_below(program, boxes, *pair) for pair in ((a, b), (b, a))]
         for q in boxes.banked_pools(a, b) if by_bank else boxes.common_pools(a, b):
             ways = [(paid, 1), *((way, 1) for way in apart)]
             for low, high in ((a, b), (b, a)) if by_bank else ():
@@ -101,7 +101,7 @@ def priced_pairs_pay_if_they_meet(program: Draft, boxes: Boxes) -> None:
             program.row_of(("banks" if by_bank else "priced", q, a, b), [*ways, *both], at_least=-1)
 
 
-def _below_term(program: Draft, boxes: Boxes, low: int, high: int) -> Term:
+def _term_below(program: Draft, boxes: Boxes, low: int, high: int) -> Term:
     apart = Term(program.column(("apart", low, high), 0, 1, is_whole=True))
     sides = [(Term(program.at["offset", high]), 1), (Term(program.at["end", low]), -1)]
     big_m = boxes.all[low].max_offset + boxes.all[low].size - boxes.all[high].min_offset

@@ -303,7 +303,7 @@ class _Pursuit:
     def _exact_plans(self, boxes: Boxes, program: IntegerProgram, values: F64) -> Iterator[tuple[I64, I64]]:
         """Yield exact plans for an engine's column values: rounded to the grid if that is valid, then moved down."""
         buffers = range(boxes.n)
-        pool = column([_chosen_pool(boxes, program, values, b) for b in buffers])
+        pool = column([_pool_chosen(boxes, program, values, b) for b in buffers])
         raw = values[[program.at["offset", b] for b in buffers]] * program.scale
         # Rounding halves to even numbers could swap two boxes, so always round halves up.
         shift, granule = np.array(boxes.grid.shift)[pool], boxes.grid.granule
@@ -341,7 +341,7 @@ class _Pursuit:
         return EngineEffort(seconds, None, gap, self.search.seed, self.search.counts_processor)
 
 
-def _chosen_pool(boxes: Boxes, program: IntegerProgram, values: F64, b: int) -> int:
+def _pool_chosen(boxes: Boxes, program: IntegerProgram, values: F64, b: int) -> int:
     homes = list(boxes.all[b].span)
     if len(homes) == 1:
         return homes[0]

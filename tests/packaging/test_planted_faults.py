@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 def test_every_check_fails_for_its_planted_fault(tmp_path: Path) -> None:
     """Plant all faults of the table: the file and start of the name of a test, a file, its text, and what replaces it.
 
-    They are planted at once in a clone of the last commit, as each is in a line of its own.
+    They are planted at once in a clone of the last commit, as no two are in one line.
     """
     clone, built = tmp_path / "clone", HERE / "built"
     subprocess.run(["git", "clone", "--quiet", "--shared", str(ROOT), str(clone)], check=True)

@@ -139,7 +139,12 @@ def compare(
         kind = "JSON" if formats.detect(file, options.name) == "json" else "a table of lifetimes"
         way = "plan a problem with `memplan plan FILE` or POST /v1/plan"
         raise FormatError(f"must be a model file, got {kind}: {way}")
-    running, is_large = control.begin(options), len(file) > _LARGE_BYTES
+    return _compare_planners(file, format_name, options, control.begin(options))
+
+
+def _compare_planners(file: bytes, format_name: str, options: CompareOptions, running: Control) -> ModelComparison:
+    """Return the comparison of the planner of a model's runtime with memplan."""
+    is_large = len(file) > _LARGE_BYTES
     shared = apart = read_model(file, options.name, options)
     if shared.views.aliases and not (is_large and running.is_over):
         apart = read_model(file, options.name, options.model_copy(update={"views": "separate"}))

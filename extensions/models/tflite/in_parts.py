@@ -197,7 +197,7 @@ class _Writer:
         self, operator: Operator, inputs: Sequence[int], outputs: Sequence[int], options: NewTable | None = None
     ) -> None:
         if operator.path not in self.heads:
-            self.heads[operator.path] = _kept_fields(operator)
+            self.heads[operator.path] = _fields_kept(operator)
         own = self.heads[operator.path]
         self.used.update((*inputs, *outputs))
         changed = {1: Numbers(inputs), 2: Numbers(outputs)} | ({} if options is None else {4: options})
@@ -309,7 +309,7 @@ class _Writer:
         return NewTable(fields)
 
 
-def _kept_fields(operator: Operator) -> dict[int, Scalar | OldReference]:
+def _fields_kept(operator: Operator) -> dict[int, Scalar | OldReference]:
     """Return the fields that a copy of an operator takes from it: all except inputs and outputs."""
     table = operator.table
     assert table is not None

@@ -48,7 +48,7 @@ def reorder_file(call: Call, control: Control) -> Mapping[str, Any]:
     reader.warnings += model.warnings
     if options.moves:
         answer = order_for_moves(
-            model.answer, lambda order: _posed(model.in_order(order), options), running.child(_MOVES_SHARE)
+            model.answer, lambda order: _adapted_problem(model.in_order(order), options), running.child(_MOVES_SHARE)
         )
         model = replace(model, answer=answer)
     placed = model.answer.placed
@@ -65,5 +65,5 @@ def reorder_file(call: Call, control: Control) -> Mapping[str, Any]:
     )
 
 
-def _posed(read: ImportedProblem, options: ReadOptions) -> Problem:
+def _adapted_problem(read: ImportedProblem, options: ReadOptions) -> Problem:
     return adapt_problem(read.problem, read, options)

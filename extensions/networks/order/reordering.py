@@ -98,9 +98,11 @@ def reorder_program(operations: Operations, control: Control, facts: ProgramFact
     """
     drawn = program_graph(remove_scopes(operations), facts)
 
-    def in_order(order: Sequence[int]) -> ImportedProgram:
+    def program_in_order(order: Sequence[int]) -> ImportedProgram:
         reordered = drawn.reorder(order)
         return ImportedProgram(analyse(reordered).problem, operations=reordered)
 
-    answer = order_and_plan(OrderedRegions(drawn.graph), lambda order: in_order(order).problem, "placed", control)
-    return ReorderedFile(answer, in_order)
+    answer = order_and_plan(
+        OrderedRegions(drawn.graph), lambda order: program_in_order(order).problem, "placed", control
+    )
+    return ReorderedFile(answer, program_in_order)

@@ -31,7 +31,7 @@ USED = {
 
 
 @cache
-def drawn(n: int, seed: int) -> Problem:
+def problem_of_seed(n: int, seed: int) -> Problem:
     random = Random(seed)
     rows = []
     for k in range(n):
@@ -59,7 +59,7 @@ def search_with(
 def test_no_combination_of_inferences_excludes_the_least_peak(
     case: tuple[int, int], least: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    instance = compile_problem(drawn(*case))
+    instance = compile_problem(problem_of_seed(*case))
     for mask in range(2 ** len(Inference)):
         _, search = search_with(Inference(mask), instance, monkeypatch)
         assert search.best is not None
@@ -70,7 +70,7 @@ def test_no_combination_of_inferences_excludes_the_least_peak(
 def test_each_inference_changes_the_search_of_some_problem(
     name: str, case: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    instance = compile_problem(drawn(*case))
+    instance = compile_problem(problem_of_seed(*case))
     given, _ = search_with(ALL, instance, monkeypatch, 8_000)
     without, _ = search_with(ALL & ~Inference[name], instance, monkeypatch, 8_000)
     assert without != given
