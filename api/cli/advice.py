@@ -113,6 +113,8 @@ class CommandLine(NamedTuple):
             kind = ModelOptions if name == "convert" and "--fit" in more else ReadOptions
             models = [target.options, *(each.reading for each in files if each.reading is not None)]
             names = {key for model in models for key in model.model_fields if key in kind.model_fields}
+            needs = target.options.needs.items()
+            names -= {name for name, others in needs if not any(arguments.get(other) for other in others)}
             parameters = [*(Argument(each.name) for each in files), *(row for row in parameters if row.name in names)]
         words = self._command_words([each for each in parameters if not flags_for(each).intersection(more)], arguments)
         return f"`memplan {shlex.join([name, *words, *more])}`"

@@ -75,10 +75,8 @@ class Charges:
         self.times = [sorted(prices) for prices in room]
         self.sums = [[0, *accumulate(prices[t] for t in times)] for prices, times in zip(room, self.times)]
         priced = {t for prices in room for t in prices}
-        turns = {t + k for t in priced for k in (0, 1, self.lead + 1)} | {
-            t + self.lead + k for t in step for k in (0, 1)
-        }
-        self.turns = sorted(turns)
+        turns = {t + k for t in priced for k in (0, 1, self.lead + 1)}
+        self.turns = sorted(turns | {t + self.lead + k for t in step for k in (0, 1)})
         self.block = cache(self.block)
 
     def room_sum(self, q, start, end):
@@ -132,9 +130,8 @@ class Charges:
         before = row.start
         for time in sorted(stop for stop in stops if stop < row.end):
             if time > before + 1:
-                low = self.charges_after_runs(
-                    row, low, bisect_right(self.turns, before + 1), bisect_right(self.turns, time - 1) + 1
-                )
+                first, last = bisect_right(self.turns, before + 1), bisect_right(self.turns, time - 1)
+                low = self.charges_after_runs(row, low, first, last + 1)
             if time > row.start or not self.lead:
                 is_fresh = bool(self.lead) and time - self.lead in writes
                 run = bisect_right(self.turns, time)

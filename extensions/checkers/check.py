@@ -160,7 +160,7 @@ def check(text, lines, given=None, interval=None):
     is_moving = ends[0] == "moves"
     problem = Problem(text, given or [(size, None) for size in mine], interval, bool(given), is_moving)
     if is_moving:
-        return full_sentence(problem, check_moves(problem, lines, *ends[1:]), sizes, given, text)
+        return full_sentence(problem, moving.check_moves(problem, lines, *ends[1:]), sizes, given, text)
     if ends[0] == "price":
         return full_sentence(problem, check_price(problem, lines, *ends[1:]), sizes, given, text)
     expectations, sentence = claims.parse_claim(problem.ends, ends[0], ends[1:])
@@ -193,24 +193,6 @@ def check_price(problem, lines, least):
     if prices.proved_bound(problem, number(scale), parts) < number(least):
         raise Refused("the cliques must add up to at least the price")
     return f"no plan pays less than {least} for bytes that are shared"
-
-
-def check_moves(problem, lines, least, parts):
-    """Return the proved sentence: a lower bound on the cost if buffers move. Raises Refused for a wrong proof."""
-    (word, scale), *rows = lines
-    if word != "scale" or not problem.moves:
-        raise ValueError("a claim about moves must have a scale, and a problem in which buffers move")
-    known, count = [], len(problem.ends)
-    for word, *rest in rows:
-        if word not in (("step",) if len(rest) == 2 else ("room", "fill")):
-            raise ValueError(f"a line must begin with room, fill or step, got {' '.join([word, *rest])!r}")
-        *pool, time, price = rest
-        time = -number(time[1:]) if time[0] == "-" else number(time)
-        known.append((number(*pool, count) if pool else None, time, number(price, 2**127), word == "fill"))
-    goal, parts = number(least, 2**127), number(parts, 2**127)
-    if moving.proved_bound(problem, parts, number(scale, 2**127), known, goal) < goal:
-        raise Refused("the prices must prove the claimed cost")
-    return f"no plan costs less than {least}/{parts} if buffers move"
 
 
 def full_sentence(problem, sentence, sizes, given, text):

@@ -6,7 +6,8 @@ from importlib import import_module
 from itertools import combinations
 from math import gcd
 
-costs, charges_of = (import_module(f"{__package__ or ''}.{name}".lstrip(".")) for name in ("costs", "charges"))
+names = ("read", "costs", "charges")
+reading, costs, charges_of = (import_module(f"{__package__ or ''}.{name}".lstrip(".")) for name in names)
 FAR, Charges = charges_of.FAR, charges_of.Charges
 DEAR = 2**128  # The price of a byte that is forbidden or forced.
 
@@ -119,3 +120,23 @@ def surcharges(problem, charges, rows, here, low, q, time):
         used = forced.row_cost(rows[n]) + size * (DEAR + price) if not charges.lead else low[n]
         items.append((size, max(0, used - low[n]), max(0, out - low[n])))
     return items
+
+
+def check_moves(problem, lines, least, parts):
+    """Return the proved sentence: a lower bound on the cost if buffers move. Raises Refused for a wrong proof."""
+    (word, scale), *rows = lines
+    if word != "scale" or not problem.moves:
+        raise ValueError("a claim about moves must have a scale, and a problem in which buffers move")
+    known, count = [], len(problem.ends)
+    for word, *rest in rows:
+        if word not in (("step",) if len(rest) == 2 else ("room", "fill")):
+            raise ValueError(f"a line must begin with room, fill or step, got {' '.join([word, *rest])!r}")
+        *pool, time, price = rest
+        time = -reading.number(time[1:]) if time[0] == "-" else reading.number(time)
+        known.append(
+            (reading.number(*pool, count) if pool else None, time, reading.number(price, 2**127), word == "fill")
+        )
+    goal, parts = reading.number(least, 2**127), reading.number(parts, 2**127)
+    if proved_bound(problem, parts, reading.number(scale, 2**127), known, goal) < goal:
+        raise reading.Refused("the prices must prove the claimed cost")
+    return f"no plan costs less than {least}/{parts} if buffers move"

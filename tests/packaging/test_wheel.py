@@ -132,7 +132,7 @@ def test_the_wheel_is_tagged_for_its_platform_and_any_python_3(wheel: Path) -> N
 def test_compiled_libraries_in_the_wheel_are_small_and_need_only_the_c_library(wheel: Path, tmp_path: Path) -> None:
     libraries = {name: data for name, data in content(wheel).items() if name.endswith(SUFFIX)}
     assert len(libraries) == len(folders(ROOT))
-    assert sum(map(len, libraries.values())) < 920_000
+    assert sum(map(len, libraries.values())) < 930_000
     for name, data in libraries.items():
         file = tmp_path / Path(name).name
         file.write_bytes(data)
