@@ -100,7 +100,6 @@ def _hooks() -> Mapping[str, Any]:
         "recompute": "memplan.extensions.recompute.frontier:recompute",
         "search-kinds": "memplan.extensions.objects.search:search_kinds",
         "plan-in-heaps": "memplan.extensions.objects.heaps:plan_in_heaps",
-        "find-plans": "memplan.extensions.differing.plans:find_plans",
         "price-lines": "memplan.extensions.prices.proofs:price_lines",
         "is-narrow": "memplan.extensions.prices.proofs:is_narrow",
         "read-operations": "memplan.extensions.networks.models.imported_program:read_operations",

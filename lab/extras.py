@@ -82,7 +82,6 @@ reuse, pools = [{"pairs": [[0, 1], [1, 2]], "cost": 1}], [{"name": "fast", "size
 priced = {"buffers": buffers, "reuse": reuse, "pools": pools, "objective": "cost"}
 (folder / "priced.json").write_text(json.dumps(priced))
 run(f"plan {folder}/priced.json --solver prices -q")
-run(f"plan {folder}/priced.json --plans 2 -q")
 """,
     "engines": """
 for solver in ("cp-sat", "highs", "cbc"):

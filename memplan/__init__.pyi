@@ -319,8 +319,6 @@ def plan(
     profile: Literal["speed", "balanced", "size"] | str | Mapping[str, float] | None = ...,
     heaps: int | None | str | int = ...,
     least: Literal["buffers", "bytes"] = ...,
-    plans: int | str | int = ...,
-    distance: int = ...,
     explain_s: float = ...,
 ) -> Plan: ...
 def schedule(

@@ -15,7 +15,6 @@ from memplan.planner.model.problem_fields import Pool
 from memplan.planner.model.rows import Buffer
 from memplan.questions.explain.explain import explain
 from memplan.questions.explain.values import ExplainOptions
-from memplan.questions.plan.plan import PlanOptions, plan
 from memplan.solvers.certificates.certify import certify
 from memplan.solvers.portfolio.solve import solve
 from tests.support import meeting_answers, meeting_kinds
@@ -74,32 +73,6 @@ def test_the_checker_of_answers_detects_a_false_peak() -> None:
     found = solve(problem)
     assert [*meeting_answers.faults_of(problem, found.model_copy(update={"peak": 7}))] != []
     assert [*meeting_answers.faults_of(problem, found)] == []
-
-
-BANKED = {"pools": [{"name": "only", "bank_size": 8}], "objective": "cost"}
-TWO = [{"id": "a", "size": 2, "start": 2, "end": 4}, {"id": "b", "size": 4, "start": 0, "end": 1}]
-
-
-def test_alternative_plans_may_differ_by_a_bank_clash_in_an_unlimited_pool() -> None:
-    problem = Problem.model_validate({"buffers": TWO, "bank": [{"buffers": ["a", "b"], "weight": 1}], **BANKED})
-    found = plan(problem, options=PlanOptions(plans=3, distance=1, time_limit_s=5))
-    assert found.others is not None
-    assert (found.cost, [each.cost for each in found.others.plans], found.others.complete) == (0.0, [1.0], True)
-
-
-def test_bank_clashes_of_weight_zero_do_not_distinguish_alternative_plans() -> None:
-    rows = [
-        {"id": "a", "size": 3, "start": 2, "end": 4},
-        {"id": "b", "size": 4, "start": 1, "end": 3},
-        {"id": "c", "size": 2, "start": 0, "end": 1, "offset_mod": {"modulus": 3, "remainder": 1}},
-    ]
-    bank = [{"buffers": ["b", "a", "c"], "weight": 0}, {"buffers": ["c", "a", "b"], "weight": 0}]
-    fields = {"bank": bank, "reuse": [{"pairs": [["a", "c"]], "cost": 4}], **BANKED}
-    problem = Problem.model_validate({"buffers": rows, **fields})
-    found = plan(problem, options=PlanOptions(plans=5, distance=1, time_limit_s=5))
-    assert found.others is not None
-    assert [each.cost for each in found.others.plans] == [4.0]
-    assert verify(problem, found) == ()
 
 
 @pytest.mark.parametrize("objective", ["peak", ["peak", "cost"]])

@@ -34,7 +34,6 @@ _METAVARS = {
     "profile": "speed|balanced[+PERCENT%]|size|POOL=WEIGHT,...",
     "objectives": "peak,macs[,traffic]",
     "heaps": "SIZE",
-    "plans": "NUMBER",
     "pin": "NAME=[POOL:]OFFSET|POOL",
     "pools": "NAME=SIZE",
     "reserve": "[POOL=]SIZE[@OFFSET]",
@@ -54,7 +53,7 @@ PANELS = {
     "Memory": ("alignment", "capacity", "weights", "pin", "reserve", "copies", "order", "moves", "inclusive"),
     "Search": (
         *("time_limit_s", "solver", "accept", "seed", "deterministic", "profile", "threads"),
-        *("keep", "least", "plans", "distance", "heaps"),
+        *("keep", "least", "heaps"),
     ),
     "Output": (*("output", "outputs", "display", "save_plan", "save_baseline", "quiet"),),
     "Models": ("dims", "views", "scratch", "target", "kernels"),

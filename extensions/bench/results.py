@@ -41,9 +41,7 @@ class Result(WireValue):
 
     `found_by` and `proved_by` name the solvers that found and proved the plan; older files call `found_by` `solved_by`.
     Times are those of solving alone, except `process_cpu_s`: the CPU time of the process and its children since their
-    start. For several plans, `costs` has the cost of each plan. `is_complete` is true if no further plan exists, and
-    `is_proved` if each plan is proved to be the cheapest that differs from all earlier plans. On a cluster, `begun` is
-    the number of starts, which is above 1 if machines were lost.
+    start. On a cluster, `begun` is the number of starts, which is above 1 if machines were lost.
     """
 
     instance: str
@@ -66,9 +64,6 @@ class Result(WireValue):
     cpu_time_s: float | None = None
     process_cpu_s: float | None = None
     peak_rss_bytes: int | None = None
-    costs: tuple[float, ...] = ()
-    is_complete: bool | None = None
-    is_proved: bool | None = None
     curve: tuple[Moment, ...] = ()
     started: str | None = None
     begun: int | None = None

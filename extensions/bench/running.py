@@ -12,7 +12,7 @@ from memplan.extensions.bench.orders import ORDERERS
 from memplan.extensions.bench.peers import PEERS
 from memplan.extensions.bench.results import Result
 from memplan.extensions.bench.suites import instances
-from memplan.extensions.bench.worker import ALONE, DIFFERING, BenchTask
+from memplan.extensions.bench.worker import ALONE, BenchTask
 from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.systems import reference_planners
@@ -46,8 +46,8 @@ def jobs(
     all_solvers = ("auto", *registry.BY_NAME, *reference_planners(), *PEERS, *ORDERERS)
     all_solvers += tuple(f"{ALONE}{name}" for name in registry.BY_NAME)
     for solver in solvers:
-        if solver not in all_solvers and peers.find(solver) is None and DIFFERING.fullmatch(solver) is None:
-            others = f"one of {', '.join((*PEERS, *ORDERERS))}, {ALONE}SOLVER, plans=K@D, or module:function"
+        if solver not in all_solvers and peers.find(solver) is None:
+            others = f"one of {', '.join((*PEERS, *ORDERERS))}, {ALONE}SOLVER, or module:function"
             near = did_you_mean(solver, all_solvers)
             raise OptionError(
                 f"solvers: must be one that `memplan solvers` lists, {others}, got {excerpt(solver)}{near}"

@@ -16,12 +16,8 @@ SHORTEST_S = 1e-4
 
 
 def outcome_word(run: Result) -> str:
-    """Return the outcome of a run as one word or, for a search for several plans, as their number and status."""
-    word = run.status or "plan" if run.outcome == "plan" else run.outcome
-    if not run.costs:
-        return word
-    kind = "proved" if run.is_proved else "open"
-    return f"{len(run.costs)} plans {kind}{', no more' if run.is_complete else ''}"
+    """Return the outcome of a run as one word."""
+    return run.status or "plan" if run.outcome == "plan" else run.outcome
 
 
 def penalised_s(run: Result, *, is_solved: bool) -> float:

@@ -7,7 +7,6 @@ plan is checked after `done`.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,9 +30,6 @@ from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.questions.plan import plan as plans
-from memplan.questions.plan.objects import ObjectsAnswer
-from memplan.questions.reading import validate_options
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.processes.parent import Parent
 from memplan.solvers.reference.own import rows_of
@@ -42,8 +38,6 @@ from memplan.solvers.search.result import Progress
 
 ALONE = "alone="
 """The start of a solver's name for runs in which it gets no plan of the greedy orders to begin with."""
-DIFFERING = re.compile(r"plans=([1-9]\d*)(?:@([1-9]\d*))?")
-"""The pattern of the solver name `plans=K@D`, which searches for K plans with a pairwise distance of at least D."""
 OnProgress = Callable[[Progress], None]
 Planner = Callable[[Problem, OnProgress | None], Plan]
 
@@ -137,12 +131,6 @@ def _measure_resources(job: BenchTask, parent: Parent) -> Iterator[None]:
 
 def find_planner(solver: str, time_limit_s: float, seed: int) -> tuple[Planner, str]:
     """Return the function and version text of a solver or other planner. Raises OptionError if none is installed."""
-    if match := DIFFERING.fullmatch(solver):
-        options = validate_options(
-            plans.PlanOptions,
-            {"time_limit_s": time_limit_s, "seed": seed, "plans": int(match[1]), "distance": int(match[2] or 1)},
-        )
-        return lambda problem, _: _plan_of(plans.plan(problem, options=options)), f"memplan {__version__}"
     peer = peers.find(solver)
     if peer is None:
         name, is_alone = solver.removeprefix(ALONE), solver.startswith(ALONE)
@@ -157,13 +145,6 @@ def find_planner(solver: str, time_limit_s: float, seed: int) -> tuple[Planner, 
         raise OptionError(f"solver: {solver} needs {peer.distribution or peer.package}, which is not installed")
     offsets = peer.load()
     return lambda problem, on_progress: _plan_of_answer(problem, offsets(problem, time_limit_s)), peer.version
-
-
-def _plan_of(answer: Plan | ObjectsAnswer) -> Plan:
-    """Return the plan. Raises OptionError for several plans of a problem of shared objects."""
-    if not isinstance(answer, Plan):
-        raise OptionError("solvers: must not be plans=K@D for problems of shared objects")
-    return answer
 
 
 def _plan_of_answer(problem: Problem, answer: object) -> Plan:
@@ -185,8 +166,6 @@ def _warm_up(solver: str) -> None:
 
     memplan's solvers also solve a large problem, which loads more libraries. Other planners may be too slow for that.
     """
-    if DIFFERING.fullmatch(solver):  # The search for differing plans refuses the problem for warming up, so use `auto`.
-        solver = "auto"
     planner, _ = find_planner(solver, time_limit_s=1.0, seed=0)
     for n in (12, 2500) if peers.find(solver) is None else (12,):
         rng, start = np.random.default_rng(0), np.arange(n) // 2
@@ -230,10 +209,6 @@ def judge_plan(problem: Problem, plan: Plan) -> dict[str, Any]:
     }
     if plan.status in ("infeasible", "unknown"):
         return {"outcome": "none", "message": plan.explanation and plan.explanation.message, **facts}
-    if plan.others is not None:
-        every = plan, *plan.others.plans
-        facts |= {"costs": tuple(each.cost for each in every), "is_complete": plan.others.complete}
-        facts["is_proved"] = all(each.cost == each.cost_lower_bound for each in every)
     if violations := verify(problem, plan):
         return {"outcome": "invalid", "message": f"{len(violations)} violations: {violations[0].message}", **facts}
     peak = _total_peak(*as_pieces(problem, plan))

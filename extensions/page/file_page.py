@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import Any
 
 from memplan.extensions.page.one_file import one_file, static_text
-from memplan.planner.errors import count_text
 from memplan.planner.foreign.program_names import NO_NAMES, ProgramNames
 from memplan.planner.model.moving import as_pieces, copies_between_pieces
 from memplan.planner.model.plan import Plan
@@ -20,7 +19,7 @@ from memplan.questions.verify.verify import verdict_on
 
 _LISTED = 200
 """A page lists at most this number of a plan's violations."""
-_NOT_SHOWN = {"proof", "shared", "bank_clashes", "findings", "options", "others"}
+_NOT_SHOWN = {"proof", "shared", "bank_clashes", "findings", "options"}
 """The fields of a plan that pages do not contain."""
 
 
@@ -97,8 +96,6 @@ def _packed_column(values: list[Any]) -> dict[str, Any]:
     return {"steps": steps} if len(json.dumps(steps)) < len(json.dumps(values)) else {"values": values}
 
 
-MOST_TABS = 30
-"""The maximum number of plans on a page, because their tabs must fit in one line."""
 BUNDLE = "built/page.js"
 """The script of a file page: one JavaScript module, which `lab/page_bundles.py` makes from the page's modules."""
 _SLOW = 20_000
@@ -106,19 +103,9 @@ _SLOW = 20_000
 
 
 def plan_page(problem: Problem, plan: Plan, *, title: str = "", names: ProgramNames = NO_NAMES) -> bytes:
-    """Return the file page of a plan; further plans of the same answer get a tab each, up to MOST_TABS tabs."""
+    """Return the file page of a plan."""
     title = title or problem.name or "plan"
-    if plan.others is None:
-        return file_page(title, plan_view(problem, plan, names=names))
-    plans = (plan.model_copy(update={"others": None}), *plan.others.plans)
-    if len(plans) > MOST_TABS:
-        title += f" ({MOST_TABS} of {len(plans)} plans)"
-    paid = [{frozenset(pair) for pair in (*each.bank_clashes, *(row.buffers for row in each.reused))} for each in plans]
-    views = []
-    for k, each in enumerate(plans[:MOST_TABS]):
-        apart = f", {count_text(len(paid[k] ^ paid[0]), 'pair')} from 1" if k else ""
-        views.append(plan_view(problem, each, title=f"{k + 1}: cost {each.cost:g}{apart}", names=names))
-    return file_page(title, *views)
+    return file_page(title, plan_view(problem, plan, names=names))
 
 
 def file_page(title: str, *views: Mapping[str, Any]) -> bytes:

@@ -12,7 +12,7 @@ from memplan.extensions.cascade.regions.regions import region_buffer_name, whole
 from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.operations.order_check import live_bytes_by_operation
 from memplan.extensions.networks.order.answer import OrderAnswer, RecomputedPoint
-from memplan.extensions.page.file_page import MOST_TABS, file_page, plan_view
+from memplan.extensions.page.file_page import file_page, plan_view
 from memplan.extensions.schedule.answer import ScheduleAnswer
 from memplan.extensions.shapes.shapes import ShapesAnswer
 from memplan.planner.errors import count_text
@@ -25,6 +25,8 @@ from memplan.questions.explain.values import OrderRepair, Repair
 from memplan.solvers.portfolio.solve import solve
 
 _MOST_BUFFERS = 2_000_000
+_MOST_TABS = 30
+"""The maximum number of plans on a page of repairs, because their tabs must fit in one line."""
 _PLANNED_S = 1.0
 """The seconds for planning a problem that is known to fit, so that its page can show a plan."""
 _MOST_PAIRS = 50_000
@@ -83,7 +85,7 @@ def explain_page(title: str, problem: Problem, answer: ExplainAnswer) -> bytes:
     for text, each in rows:
         if each.problem is not None and each.plan is not None:
             views.append(plan_view(each.problem, each.plan, title=text, most_pairs=_MOST_PAIRS))
-    return file_page(title, *views[:MOST_TABS])
+    return file_page(title, *views[:_MOST_TABS])
 
 
 def recompute_page(title: str, answer: OrderAnswer) -> bytes:

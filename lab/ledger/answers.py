@@ -109,8 +109,6 @@ def _values_and_bound(question: str, fields: dict[str, Any]) -> tuple[list[float
         return [len(fields["pools"]), fields["peak"]], fields["heaps"]["least"]
     if fields.get("kept"):
         return [fields["kept"]["moved"], fields["peak"]], None
-    if fields.get("others"):
-        return [fields["cost"], *(plan["cost"] for plan in fields["others"]["plans"])], None
     if fields.get("cost") is not None:
         return [fields["cost"]], fields["cost_lower_bound"]
     if len(fields.get("pools", ())) > 1:

@@ -89,5 +89,3 @@ def _entry_questions(entry: Entry) -> Iterator[Row]:
         yield Row(f"{name}#{seed}", f"{command} --seed {seed}", most)
     if name.startswith("peak/minimalloc-"):
         yield Row(f"capacity/{entry.name}", f"{command} --capacity {entry.best}", 4 * WORK_PER_S)
-    if entry.kind == "reuse" and "-lift_" not in name:
-        yield Row(f"plans/{entry.name}", f"{command} --plans 3", most)

@@ -249,17 +249,6 @@ class Reused(PlanValue):
     """The other buffer; null if `first` is."""
 
 
-class Others(PlanValue):
-    """The plans after the first one: each is the cheapest, within its bound, that differs from all earlier plans."""
-
-    distance: int
-    """Two plans differ if at least this many pairs are in `reused` or `bank_clashes` of only one of them."""
-    complete: bool
-    """True if no further plan within the bounds differs from all that were found."""
-    plans: Annotated[tuple["Plan", ...], BeforeValidator(tuple_from_list)] = ()
-    """The further plans, the cheapest first."""
-
-
 class BufferCopy(PlanValue):
     """A copy of a buffer from one pool to another."""
 
@@ -347,8 +336,6 @@ class Plan(PlanValue):
     """How many buffers kept their old place, after a re-plan."""
     heaps: Heaps | None = None
     """The limit and the least number of heaps, if the plan is one of heaps."""
-    others: Others | None = Field(None, exclude_if=lambda others: others is None)
-    """The further plans, if the options want several that differ; else left out."""
     reproducible: bool | None = None
     """True if the same options make the same plan again byte by byte; null unless the search was deterministic."""
     disturbed_by: Disturbance | None = None

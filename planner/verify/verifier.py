@@ -7,8 +7,7 @@ contains it. Zero-size buffers need a legal offset, but share no bytes and add n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
-from itertools import chain, combinations, islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -19,14 +18,14 @@ from memplan.planner.extensions import extensions
 from memplan.planner.model.buffer_table import ABSENT, I64
 from memplan.planner.model.columns import repeated_positions
 from memplan.planner.model.placement_table import PlacementTable
-from memplan.planner.model.plan import Others, Plan
+from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem, replace_profile
 from memplan.planner.verify.claims import claims, claims_without_placements
 from memplan.planner.verify.moved import verify_moved
 from memplan.planner.verify.overlaps import no_two_share_bytes
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.tie_rules import PAIR_RULES, groups_are_together, relatives_lie_where_they_must
-from memplan.planner.verify.violation import Violation, buffer_violation, false_claim
+from memplan.planner.verify.violation import Violation, buffer_violation
 
 __all__ = ["MAX_LISTED", "Violation", "check_places", "verify"]
 
@@ -55,44 +54,11 @@ def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
     kinds.append(no_two_share_bytes(problem, placed))
     kinds += [rule(problem, placed) for field, rule in PAIR_RULES.items() if getattr(problem, field)]
     kinds.append(claims(problem, plan, placed))
-    if plan.others is not None:
-        kinds.append(_compare_other_plans(problem, plan, plan.others))
     return tuple(chain.from_iterable(map(_limit_list, kinds)))
 
 
 def _plan_violations(problem: Problem, plan: Plan) -> Iterator[Violation]:
     yield from verify(problem, plan)
-
-
-def _compare_other_plans(problem: Problem, plan: Plan, others: Others) -> Iterator[Violation]:
-    """Yield the violations of all further plans, of the claimed `distance` between plans, and of their cost bounds.
-
-    Plans are listed by cost, so the cost bound of a plan must hold for all later plans.
-    """
-    before = [_costly_pairs(problem, plan)]
-    for k, other in enumerate(others.plans):
-        for violation in verify(problem, other):
-            yield replace(violation, message=f"others.plans[{k}]: {violation.message}")
-        mine = _costly_pairs(problem, other)
-        if (least := min(len(mine ^ each) for each in before)) < others.distance:
-            yield false_claim(
-                "others.distance", f"at most {least}, the number of pairs by which plans[{k}] differs", others.distance
-            )
-        before.append(mine)
-        # Plans are listed by ascending cost, so the cost bound of each plan must hold for all later plans too.
-        for j, earlier in enumerate((plan, *others.plans[:k])):
-            bound, of = earlier.cost_lower_bound, f"others.plans[{j - 1}]." if j else ""
-            if bound is not None and other.cost is not None and bound > other.cost * (1 + 1e-9):
-                yield false_claim(
-                    f"{of}cost_lower_bound", f"at most {other.cost}, the cost of others.plans[{k}]", bound
-                )
-
-
-def _costly_pairs(problem: Problem, plan: Plan) -> set[frozenset[int]]:
-    weighted = (use.buffers for use in problem.bank if use.weight)
-    may_pay = {frozenset(pair) for ids in weighted for pair in combinations(map(problem.root_of, ids), 2)}
-    clashes = {frozenset(map(problem.root_of, pair)) for pair in plan.bank_clashes}
-    return (clashes & may_pay) | {frozenset(map(problem.root_of, row.buffers)) for row in plan.reused}
 
 
 def _limit_list(violations: Iterable[Violation]) -> list[Violation]:

@@ -9,7 +9,7 @@ from pydantic_core import to_json
 
 from memplan.planner.errors import count_text, excerpt
 from memplan.planner.formats import memplan_json
-from memplan.planner.model.plan import Heaps, Others, Plan
+from memplan.planner.model.plan import Heaps, Plan
 from memplan.planner.model.problem import Problem, replace_fields
 from memplan.planner.model.sizes import gap_text, size_text
 from memplan.questions.inputs.values import InputValues, plan_refuted
@@ -80,8 +80,6 @@ def plan_lines(plan: Plan) -> Iterator[str]:
         name = pool.name if pool.name.isprintable() else excerpt(pool.name)
         yield f"{name}: {pool.used or 0:,} bytes ({size_text(pool.used or 0)}){size}{bound}"
     yield from place_lines(plan)
-    if plan.others is not None:
-        yield from further_plan_lines(plan.others)
     for finding in plan.findings:
         yield f"warning: {finding.rule}: {finding.message}"
 
@@ -112,7 +110,7 @@ def headline(plan: Plan) -> str:
     peak = f"peak {plan.peak:,} bytes" + ("" if plan.lower_bound is None else f", lower bound {plan.lower_bound:,}")
     if plan.heaps is not None and plan.lower_bound is not None:
         peak += f" for {count_text(len(plan.pools), 'heap')}"
-    what = peak if plan.cost is None else f"{cost_text(plan)}; {peak};"
+    what = peak if plan.cost is None else f"{_cost_text(plan)}; {peak};"
     gap = "" if plan.gap is None else f"{',' if plan.cost is None else ''} gap {gap_text(plan.gap)}"
     spent = "" if plan.wall_time_s is None else f", {plan.wall_time_s:.2f} s"
     return f"{plan.status}: {what}{gap}, {_found_by_text(plan)}{spent}"
@@ -123,7 +121,7 @@ def _found_by_text(plan: Plan) -> str:
     return f"found by {plan.solver}{proof}"
 
 
-def cost_text(plan: Plan) -> str:
+def _cost_text(plan: Plan) -> str:
     """Return a plan's cost and the lower bound on the cost as a phrase."""
     bound = "" if plan.cost_lower_bound is None else f", lower bound {plan.cost_lower_bound:g}"
     return f"cost {plan.cost:g}{bound}"
@@ -141,12 +139,3 @@ def place_lines(plan: Plan) -> Iterator[str]:
         yield f"{of_all}, {count_text(places.moved_bytes, 'byte')}; {rule}"
         if places.not_tried is not None:
             yield f"not tried: {places.not_tried}"
-
-
-def further_plan_lines(others: Others) -> Iterator[str]:
-    """Yield a line for each plan after the first one, and a line that says whether more different plans exist."""
-    for number, plan in enumerate(others.plans, start=2):
-        yield f"plan {number}: {plan.status}, {cost_text(plan)}"
-    pairs = count_text(others.distance, "pair")
-    more = "no other plan differs" if others.complete else "each differs"
-    yield f"{more} in at least {pairs} that pay from those before it"

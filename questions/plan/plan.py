@@ -1,12 +1,11 @@
 """The question `plan`: a pool and an offset for every buffer, with a proof of optimality or a gap."""
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, overload
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import Field, field_validator
 
 from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.extensions import Hook
@@ -25,27 +24,13 @@ from memplan.solvers.portfolio.solve import search_plan
 from memplan.solvers.search.control import ignore_report
 
 _plan_in_heaps: Hook[[Problem, int, Control], Plan] = Hook("plan-in-heaps")
-_find_plans: Hook[[Problem, int, int, Control, Callable[[float], Plan]], Plan] = Hook("find-plans")
 _HEAPS = "heaps:"
-_PLANS_AND_DISTANCE = r"([0-9]+)@([0-9]+)"
-
-
-def _number_of_plans(value: object) -> object:
-    """Return the number that a text such as `5` spells; return any value that is not such a text unchanged.
-
-    Raises an error for `PLANS@DISTANCE`, because the distance is a separate option.
-    """
-    if isinstance(value, str) and (pair := re.fullmatch(_PLANS_AND_DISTANCE, value)):
-        raise rule_error(
-            f"must be a number; give the distance as a separate option: plans {pair[1]}, distance {pair[2]}"
-        )
-    return int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value) else value
 
 
 class PlanOptions(SearchOptions, SolveOptions):
     """Options of `plan` and of its solve; with an old plan, `accept` is how far the peak may exceed the best one."""
 
-    needs = MappingProxyType({"least": ("keep",), "distance": ("plans",)})
+    needs = MappingProxyType({"least": ("keep",)})
 
     heaps: Annotated[Size, Field(ge=1)] | None = Field(
         None,
@@ -54,12 +39,6 @@ class PlanOptions(SearchOptions, SolveOptions):
     )
     least: Literal["buffers", "bytes"] = Field(
         "buffers", description="With keep, whether few buffers move or few bytes."
-    )
-    plans: Annotated[int, BeforeValidator(_number_of_plans), Field(ge=1, le=1000)] = Field(
-        1, description="Make up to this many plans, if pairs of buffers cost something: the cheapest ones that differ."
-    )
-    distance: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
-        1, description="With plans, each differs from every earlier one in at least this many of the pairs that pay."
     )
     explain_s: Annotated[float, Field(ge=0, le=MAX_TIME_LIMIT_S)] = Field(
         REASON_S, description="Spend at most this part of the time limit on the reason, if nothing fits."
@@ -76,7 +55,7 @@ class PlanOptions(SearchOptions, SolveOptions):
     @property
     def is_of_one_plan(self) -> bool:
         """True if the answer is one plan in pools that a single solve makes."""
-        return self.heaps is None and self.plans == 1 and self.explain_s == REASON_S
+        return self.heaps is None and self.explain_s == REASON_S
 
 
 @overload
@@ -106,35 +85,25 @@ def plan(
 
     Every plan is verified. If nothing fits, the answer says so and gives the reason. With an old plan to `keep`, of
     this problem or of a similar one, as many buffers as possible stay where that plan has them, at a peak near the best
-    one. A problem of shared objects is answered with objects. `others` has further plans, if several are requested.
+    one. A problem of shared objects is answered with objects.
     """
-    if options.plans > 1:
-        _refuse_several(problem, keep, options)
     if not control.is_local:
         refuse_own_planner(options.solver)
     running = control.begin(options)
     if isinstance(problem, ObjectsProblem):
         _refuse_for_objects(keep, start, options)
         return share_objects(problem, running)
-    for name, is_given in (("keep", keep), ("plans", options.plans > 1), ("heaps", options.heaps)):
+    for name, is_given in (("keep", keep), ("heaps", options.heaps)):
         if is_given:
             refuse_moves(problem, f"for a plan with {name}")
     if options.heaps is not None:
         return _plan_in_heaps(problem, options.heaps, running)
     if keep is not None:
         return _plan_again(problem, keep, options, running)
-
-    def first_plan(share: float) -> Plan:
-        # Work limits are not divided between searches, so each search with counted work gets the full limit.
-        limit_s = running.remaining_s if running.counts_work else share * running.remaining_s
-        report = None if running.report is ignore_report else lambda progress: running.report(progress.facts())
-        searching = running.solve_control(keeping_s=running.remaining_s - limit_s, report=report)
-        answer = search_plan(problem, options, time_limit_s=limit_s, start=start, control=searching)
-        return add_reason(problem, answer, running, options.explain_s)
-
-    if options.plans == 1:
-        return first_plan(1.0)
-    return _find_plans(problem, options.plans, options.distance, running, first_plan)
+    report = None if running.report is ignore_report else lambda progress: running.report(progress.facts())
+    searching = running.solve_control(report=report)
+    answer = search_plan(problem, options, time_limit_s=running.remaining_s, start=start, control=searching)
+    return add_reason(problem, answer, running, options.explain_s)
 
 
 def _plan_again(problem: Problem, old: Plan, options: PlanOptions, running: Control) -> Plan:
@@ -171,16 +140,6 @@ def _refuse_for_objects(keep: Plan | None, start: Plan | None, options: PlanOpti
     for name in said:
         fact = _OBJECT_FACTS.get(name, "which have no pools and offsets")
         raise OptionError.from_rule(name, f"must be left out for shared objects, {fact}")
-
-
-def _refuse_several(problem: Problem | ObjectsProblem, keep: Plan | None, options: PlanOptions) -> None:
-    """Raise OptionError if several plans are requested together with an option that allows only one plan."""
-    others = {"keep": keep, "profile": options.profile, "heaps": options.heaps}
-    names = [name for name, value in others.items() if value is not None]
-    names += ["shared objects"] if isinstance(problem, ObjectsProblem) else []
-    if names:
-        rule = f"must be 1 with {names[0]}, got {options.plans}"
-        raise OptionError.from_rule("plans", rule, way="leave plans out")
 
 
 def progress_line(event: Mapping[str, Any]) -> str:

@@ -178,10 +178,6 @@ def claim_checks(
     if _certificate_facts(plan) is not None:
         makers["certificate"] = "certificate" if proof is not None and proved is not None and proved.kind else None
     makers |= {name: None for name in ("kept", "weighted", "cost_limit") if getattr(plan, name) is not None}
-    if plan.others is not None:  # The verifier has recomputed the distances, so placements prove them.
-        makers |= {"others.distance": "placements", "others.plans": "placements", "others.complete": None}
-        if any(other.status == "optimal" or other.cost_lower_bound is not None for other in plan.others.plans):
-            makers["others.plans.cost_lower_bound"] = None
     return makers | {name: None for name in MADE if getattr(plan, name) not in (None, ())}
 
 

@@ -77,10 +77,8 @@ class LeastPriceSearch {
     list_twins();
     // Without a known plan to follow, buffers listed first are put lower.
     for (i64 v = 0, sum = 0; v < n_; ++v) weight_[v] = sum += piece_.size[v];
-    const Array<i64> charge = arena_.array<i64>(piece_.other.size), none{nullptr, 0};
     const i64 most_nodes = run_.most_nodes / kNodesADecision;
-    const Orders orders{{nullptr, 0, 0}, none, twin_, weight_, charge, 0, 1, 0, run_.upper, most_nodes, run_.at,
-                        run_.counts, run_.flag};
+    const Orders orders{twin_, weight_, run_.upper, most_nodes, run_.at, run_.counts};
     OrderSearch<IsOver> search(piece_, orders, is_over_, arena_);
     if (arena_.has_failed) return kNoMemory;
     const bool is_over = search.run() != kStopped;

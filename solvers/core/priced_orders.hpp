@@ -1,38 +1,31 @@
-// The cheapest plan in which other pairs share bytes than in some known plans. For every two buffers, the search
-// decides which one is below the other or, if that only has a price, that they meet. These decisions determine the
-// starts.
+// The cheapest plan of a piece. For every two buffers, the search decides which one is below the other or, if that only
+// has a price, that they meet. These decisions determine the starts.
 #pragma once
 #include "piece.hpp"
 
 namespace memplan::prices {
 
-// See `Orders` in kernels.py.
+// A search for a plan cheaper than `upper`, in which buffer v is not below the like buffer twin[v]; the order of each
+// pair in the plan `guide` is tried first. The search writes the best plan to `at`, and to `counts` the number of nodes
+// and the best price found (`upper` if none is lower).
 struct Orders {
-  Rows<i64> known;
-  Array<i64> distance;
   Array<i64> twin;
   Array<i64> guide;
-  Array<i64> charge;
-  i64 base;
-  i64 scale;
-  i64 least;
   i64 upper;
   i64 most_nodes;
   Array<i64> at;
   Array<i64> counts;
-  Array<i64> flag;
 };
 
 enum Relation : i64 { kBelow = 1, kAbove = 2, kApart = 3, kMeet = 4 };
 
-// A pair of buffers: entry `k` in the list of the first buffer, entry `back` in that of the second. `number` is its
-// position among the priced pairs, or kAbsent.
+// A pair of buffers: entry `k` in the list of the first buffer, entry `back` in that of the second.
 struct Pair {
   i64 i;
   i64 j;
   i64 k;
   i64 back;
-  i64 number;
+  bool is_priced;
 };
 
 template <class IsOver>
@@ -50,14 +43,13 @@ class OrderSearch {
   }
 
   i64 run() {
-    i64 count = 0, number = 0;
+    i64 count = 0;
     for (i64 i = 0; i < n_; ++i)
       for (i64 k = piece_.first[i]; k < piece_.first[i + 1]; ++k) {
         const i64 j = piece_.other[k];
         if (j < i) continue;
         const i64 back = std::lower_bound(piece_.other.data + piece_.first[j], piece_.other.data + piece_.first[j + 1], i) - piece_.other.data;
-        pairs_[count++] = {i, j, k, back, piece_.price[k] == kNever ? kAbsent : number++};
-        if (piece_.price[k] != kNever) cheapest_ = std::min(cheapest_, piece_.price[k]);
+        pairs_[count++] = {i, j, k, back, piece_.price[k] != kNever};
         is_even_ = is_even_ && piece_.grid[k] == 1;
       }
     most_passes_ = is_even_ ? n_ * (n_ * piece_.reserved.size + 1) + 2 : kMost;
@@ -67,9 +59,7 @@ class OrderSearch {
       low_[v] = high_[v] = kAbsent;
       is_legal = is_legal && raise(v, piece_.lowest[v], piece_.highest[v]) && lower(v, piece_.highest[v], piece_.lowest[v]);
     }
-    for (i64 p = 0; p < n_pairs_; ++p) mask_[p] = pairs_[p].number < 0 ? kApart : kApart | kMeet;
-    least_ = run_.least;
-    for (i64 q = 0; q < run_.known.size; ++q) least_ = std::max(least_, unpaid(q));
+    for (i64 p = 0; p < n_pairs_; ++p) mask_[p] = pairs_[p].is_priced ? kApart | kMeet : kApart;
     const bool is_done = !is_legal || go_on(0);
     run_.counts[0] = nodes_, run_.counts[1] = top_;
     return !is_done ? kStopped : top_ < run_.upper ? top_ : kNoneBelow;
@@ -136,7 +126,7 @@ class OrderSearch {
   }
 
   bool narrow(const Pair &pair, i64 &mask) {
-    const auto &[i, j, k, back, number] = pair;
+    const auto &[i, j, k, back, is_priced] = pair;
     i64 left = mask;
     if ((left & kBelow) && past(i, k, low_[i]) > high_[j]) left &= ~kBelow;
     if ((left & kAbove) && past(j, back, low_[j]) > high_[i]) left &= ~kAbove;
@@ -150,7 +140,7 @@ class OrderSearch {
     return (left & kAbove) || keep_up(j, i, back);
   }
 
-  // Draw all conclusions; return false if no start is left, or no plan that is cheap and different enough.
+  // Draw all conclusions; return false if no start is left, or no plan that is cheap enough.
   bool conclude() {
     for (i64 passes = 0; !pace_(8 * n_pairs_ + width_); ++passes) {
       has_moved_ = is_new_ = false;
@@ -164,7 +154,7 @@ class OrderSearch {
         if (passes > most_passes_) return false;
         continue;
       }
-      if (!is_cheap() || !is_different()) return false;
+      if (!is_cheap()) return false;
       if (!is_new_) return true;
     }
     return false;
@@ -172,46 +162,14 @@ class OrderSearch {
 
   bool is_cheap() {
     paid_ = 0;
-    i64 charged = run_.base;
     for (i64 p = 0; p < n_pairs_; ++p)
-      if (pairs_[p].number >= 0 && mask_[p] == kMeet)
-        paid_ += piece_.price[pairs_[p].k], charged += run_.charge[pairs_[p].number];
-    return paid_ < top_ && charged <= run_.scale * (top_ - 1);
-  }
-
-  // Return the price still to pay to be far enough from a known plan; pairs that meet in that plan may part for free.
-  i64 unpaid(i64 q) const {
-    i64 missing = run_.distance[q];
-    for (i64 p = 0; p < n_pairs_; ++p)
-      if (const i64 number = pairs_[p].number; number >= 0)
-        missing -= run_.known[q][number] ? (mask_[p] & kApart) != 0 : mask_[p] == kMeet;
-    return std::max<i64>(missing, 0) * cheapest_;
-  }
-
-  // Return whether each known plan can still be far enough away; pairs that must then differ are decided.
-  bool is_different() {
-    for (i64 q = 0; q < run_.known.size; ++q) {
-      i64 reach = -run_.distance[q];
-      for (i64 p = 0; p < n_pairs_; ++p)
-        if (const i64 number = pairs_[p].number; number >= 0) reach += may_differ(q, p);
-      if (reach < 0 || paid_ + unpaid(q) >= top_) return false;
-      if (reach > 0 || run_.distance[q] == 0) continue;
-      for (i64 p = 0; p < n_pairs_; ++p) {
-        if (pairs_[p].number < 0 || !may_differ(q, p)) continue;
-        const i64 left = mask_[p] & (run_.known[q][pairs_[p].number] ? kApart : kMeet);
-        if (left != mask_[p]) mask_[p] = left, is_new_ = true;
-      }
-    }
-    return true;
-  }
-
-  bool may_differ(i64 q, i64 p) const {
-    return (mask_[p] & (run_.known[q][pairs_[p].number] ? kApart : kMeet)) != 0;
+      if (pairs_[p].is_priced && mask_[p] == kMeet) paid_ += piece_.price[pairs_[p].k];
+    return paid_ < top_;
   }
 
   // Return the slack of a relation: how far both buffers may still move.
   i64 slack(const Pair &pair, i64 relation) const {
-    const auto &[i, j, k, back, number] = pair;
+    const auto &[i, j, k, back, is_priced] = pair;
     if (relation == kBelow) return high_[j] - past(i, k, low_[i]);
     if (relation == kAbove) return high_[i] - past(j, back, low_[j]);
     return kMost;
@@ -249,7 +207,7 @@ class OrderSearch {
       const bool is_done = go_on(depth + 1);
       open(depth);
       if (!is_done) return false;
-      if (top_ <= least_) return true;
+      if (top_ <= 0) return true;
     }
     return true;
   }
@@ -258,7 +216,7 @@ class OrderSearch {
   const Orders &run_;
   const i64 n_;
   i64 top_;
-  i64 n_pairs_ = 0, width_ = 0, nodes_ = 0, most_passes_ = 0, paid_ = 0, least_ = 0, cheapest_ = kMost;
+  i64 n_pairs_ = 0, width_ = 0, nodes_ = 0, most_passes_ = 0, paid_ = 0;
   bool is_even_ = false, has_moved_ = false, is_new_ = false;
   Array<Pair> pairs_{nullptr, 0};
   Rows<i64> states_{nullptr, 0, 0};

@@ -15,7 +15,6 @@ from memplan.questions import QUESTIONS
 from memplan.questions.question import Control
 
 _OTHERS = {
-    "distance": 3,
     "least": "bytes",
     "most_changes": 1,
     "capacity": ("a=1",),
@@ -39,18 +38,18 @@ def test_an_option_without_effect_is_refused_with_the_option_that_it_requires(na
         model(**{option: _OTHERS[option]}).refuse_idle({"problem"})
     model(**{option: model.model_fields[option].get_default()}).refuse_idle({"problem"})
     for partner in partners:
-        said = {partner: 2 if partner in ("plans", "repairs") else True} if partner in model.model_fields else {}
+        said = {partner: 2 if partner == "repairs" else True} if partner in model.model_fields else {}
         model(**{option: _OTHERS[option], **said}).refuse_idle({"problem"} | ({partner} - said.keys()))
 
 
 def test_each_entrance_refuses_an_option_without_effect() -> None:
     problem = Problem.model_validate({"buffers": [{"id": "a", "size": 4, "start": 0, "end": 2}]})
-    rule = re.escape("distance: applies only with plans, got 3")
+    rule = re.escape('least: applies only with keep, got "bytes"')
     with pytest.raises(OptionError, match=rule):
-        memplan.plan(problem, distance=3)
+        memplan.plan(problem, least="bytes")
     plan: Any = QUESTIONS["plan"]
     with pytest.raises(OptionError, match=rule):
-        plan.answer_verified({"problem": problem}, plan.options(distance=3), Control())
+        plan.answer_verified({"problem": problem}, plan.options(least="bytes"), Control())
 
 
 @pytest.mark.parametrize("option", ["solver", "heaps", "profile", "seed", "explain_s"])

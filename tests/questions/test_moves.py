@@ -195,7 +195,7 @@ def test_a_check_of_moves_has_no_baseline(plan: memplan.Plan) -> None:
         memplan.check(as_pieces(PROBLEM, plan)[0], most_moved=5)
 
 
-@pytest.mark.parametrize("options", [{"plans": 2}, {"heaps": 64}, {"profile": "size"}, {"accept": "fit"}])
+@pytest.mark.parametrize("options", [{"heaps": 64}, {"profile": "size"}, {"accept": "fit"}])
 def test_options_of_whole_buffers_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match="must be left out for a"):
         memplan.plan(PROBLEM, **options)

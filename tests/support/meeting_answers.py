@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
-from itertools import product
-from typing import Any
+from collections.abc import Generator, Iterator
 
 import memplan
 from memplan.planner.errors import InputError, InvalidPlanError, OptionError
@@ -52,7 +50,6 @@ def _faults(number: int, problem: Problem, tally: Counter[str]) -> Generator[str
         yield from _mutant_faults(rng, problem, plan, tally)
         if number % _KEPT == 0:
             yield from _replan_faults(rng, problem, plan, tally)
-        yield from _faults_of_plans(problem, tally)
     elif not problem.equal_use:
         yield from _refusal_faults(problem, plan, tally)
     return plan
@@ -142,98 +139,7 @@ def _min_move_faults(problem: Problem, found: Plan, old: list[Placement], tally:
         yield f"keep: {said}{', proved' * found.kept.proved}, where {fewest} is the fewest"
 
 
-def _forgery_faults(problem: Problem, plan: Plan, tally: Counter[str]) -> Iterator[str]:
-    """Yield forged entries of the list of alternative plans that `verify` neither refutes nor reports as unchecked."""
-    if plan.others is None:
-        return
-    for k, forge in enumerate(FORGERIES):
-        others = plan.others.model_copy(update=forge(plan.others))
-        if others == plan.others:
-            continue
-        tally["forged lists"] += 1
-        verdict = memplan.verify(problem, plan.model_copy(update={"others": others}))
-        is_open = any(each.by is None and each.claim.startswith("others.") for each in verdict.claims)
-        if not (verdict.violations or is_open):
-            yield f"others: verify passes forgery {k} without a word"
-
-
-def _faults_of_plans(problem: Problem, tally: Counter[str]) -> Iterator[str]:
-    """Yield faults of alternative plans: equal plans, or plans that memplan itself refuses."""
-    try:
-        found = memplan.plan(problem, options=memplan.PlanOptions(plans=4, time_limit_s=_SECONDS))
-    except OptionError:
-        return
-    if found.others is None:
-        return
-    tally["lists of plans that differ"] += 1
-    yield from _forgery_faults(problem, found, tally)
-    for plan in found.others.plans:
-        yield from (f"others: {fault}" for fault in oracle.check(problem, plan.placements))
-    priced = costly_sets(problem)
-    if priced is None:
-        return
-    tally["lists beside all plans"] += 1
-    known = [_costly_pairs(problem, plan.placements) for plan in (found, *found.others.plans)]
-    left = [paid for paid in priced if paid not in known]
-    if found.others.complete and left:
-        yield f"others: complete, though a plan pays for {sorted(map(sorted, left[0]))}"
-
-
 def _refusal_faults(problem: Problem, plan: Plan, tally: Counter[str]) -> Iterator[str]:
     tally["without a plan"] += 1
     if plan.status == "infeasible" and oracle.best_score(problem) is not None:
         yield "infeasible, though a plan exists"
-
-
-FORGERIES: tuple[Callable[[Any], dict[str, Any]], ...] = (
-    lambda _others: {"distance": 1, "complete": True, "plans": ()},
-    lambda others: {"complete": not others.complete},
-    lambda others: {"complete": True, "plans": others.plans[:1]},
-    lambda others: {"distance": others.distance + 1, "complete": True},
-    lambda others: {
-        "plans": tuple(
-            row.model_copy(update={"status": "optimal", "cost_lower_bound": row.cost}) for row in others.plans
-        ),
-        "complete": True,
-    },
-    lambda others: {"plans": tuple(row.model_copy(update={"cost": 0.0}) for row in others.plans), "complete": True},
-)
-"""Forged entries for the list of a plan's alternative plans."""
-Paid = frozenset[tuple[str, str]]
-
-
-def _costly_pairs(problem: Problem, placements: Any) -> Paid:
-    """Return the priced pairs that pay a cost in a plan."""
-    at = {row.id: row for row in placements}
-    size = {row.id: row.size for row in problem.buffers}
-    found = set()
-    for use in problem.bank:
-        for k, a in enumerate(use.buffers):
-            for b in use.buffers[:k]:
-                same = at[a].pool == at[b].pool and size[a] and size[b] and a != b
-                if use.weight and same and oracle.touch_a_bank(problem, at[a], size[a], at[b], size[b]):
-                    found.add((str(min(repr(a), repr(b))), str(max(repr(a), repr(b)))))
-    for row in problem.reuse:
-        for a, b in row.pairs:
-            one, other = at[a], at[b]
-            if one.offset < other.offset + size[b] and other.offset < one.offset + size[a]:
-                found.add((min(repr(a), repr(b)), max(repr(a), repr(b))))
-    return frozenset(found)
-
-
-def costly_sets(problem: Problem) -> set[Paid] | None:
-    """Return the sets of pairs that pay in all plans of a problem; None if that takes too long or buffers are equal."""
-    pool, rows = problem.pools[0], list(problem.buffers)
-    plain = all(row.alias_of is None and row.relative is None for row in rows)
-    sizes = [row.size for row in rows]
-    if len(problem.pools) > 1 or not plain or len({*sizes}) < len(rows) or not all(sizes):
-        return None
-    end = min(pool.size or 99, sum(sizes) + 4 + max((low + n for low, n in pool.reserved), default=0))
-    if (end + 1) ** len(rows) > 2_000:
-        return None
-    found = set()
-    for at in product(*(range(end - size + 1) for size in sizes)):
-        places = [Placement(id=row.id, pool=pool.name, offset=k) for row, k in zip(rows, at, strict=True)]
-        if not oracle.check(problem, places):
-            found.add(_costly_pairs(problem, places))
-    return found

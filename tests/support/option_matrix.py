@@ -204,7 +204,7 @@ def values_of(file: str) -> dict[str, tuple[Any, Mapping[str, Any]]]:
 
 OWN: Mapping[str, Mapping[str, Any]] = {
     "plan": {"solver": "local-search", "accept": "5%", "seed": 7, "profile": "size"}
-    | {"heaps": 2**20, "least": "bytes", "plans": 3, "distance": 2},
+    | {"heaps": 2**20, "least": "bytes"},
     "explain": {"repairs": 2, "most_changes": 1, "kinds": ("pool",), "with_plans": True, "what_if": True}
     | {"shrunk_to": 0.5, "more": 4096},
     "verify": {"places": True, "better": True, "again": True, "with_plans": True},

@@ -35,7 +35,7 @@ from memplan.planner.formats import FORMATS, memplan_json
 from memplan.planner.model.objects import ObjectsProblem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
-from memplan.questions.plan.answers import further_plan_lines, heaps_line, place_lines, problem_in_heaps
+from memplan.questions.plan.answers import heaps_line, place_lines, problem_in_heaps
 from memplan.questions.plan.plan import QUESTION
 from memplan.questions.plan.reason import is_own_planner
 from memplan.questions.question import Control
@@ -193,8 +193,6 @@ def _show_plan(call: Call, answer: Plan) -> Plan:
             call.say("warning: no-effect: profile: the problem has one pool, so the option has no effect")
         if answer.heaps is not None:
             call.say(heaps_line(answer, answer.heaps))
-        if answer.others is not None:
-            call.say(*further_plan_lines(answer.others))
     if is_table or (is_terminal(sys.stdout) and not is_quiet):
         from memplan.api.cli.report import show_plan
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +9,6 @@ from memplan.extensions.bench import measuring, worker
 from memplan.extensions.bench.measuring import measure
 from memplan.extensions.bench.results import Result
 from memplan.extensions.bench.running import jobs
-from memplan.extensions.bench.summary import outcome_word
 from memplan.extensions.bench.tests.planners_to_measure import BLOCK_BYTES, BUSY_S
 from memplan.extensions.bench.worker import BenchTask
 from memplan.planner.errors import OptionError
@@ -59,18 +57,6 @@ def test_benchmark_verifies_the_plan_and_recomputes_its_peak(stack_result: Resul
 def test_planners_may_return_lists_or_mappings_of_offsets(planner: str, stack_result: Result) -> None:
     result = measure_planner(planner)
     assert (result.outcome, result.peak) == ("plan", stack_result.peak)
-
-
-def test_a_run_for_several_plans_reports_their_number_and_costs(tmp_path: Path) -> None:
-    # Only two of the three equal buffers fit side by side, so the first two, the last two, or all three share bytes.
-    # Plans that only exchange equal buffers count as one plan, so there are three plans.
-    rows = [{"id": k, "size": 4, "start": 2 * k, "end": 2 * k + 2} for k in range(3)]
-    reuse = [{"pairs": [[0, 1], [1, 2], [0, 2]], "cost": 1}]
-    problem = {"buffers": rows, "pools": [{"name": "m", "size": 8}], "objective": "cost", "reuse": reuse}
-    (file := tmp_path / "turns.json").write_text(json.dumps(problem))
-    result = measure(BenchTask(str(file), "plans=5@2", 1, 5.0, 2**33, is_warm=False))
-    assert (result.outcome, result.costs, result.is_complete, result.is_proved) == ("plan", (1, 1, 3), True, True)
-    assert outcome_word(result) == "3 plans proved, no more"
 
 
 def test_sleeping_planner_uses_wall_time_but_no_cpu_time() -> None:
@@ -160,7 +146,7 @@ def test_an_engine_alone_finds_its_plan_without_that_of_greedy(tmp_path: Path) -
     assert (with_start.peak, str(with_start.found_by).partition(":")[0]) == (96, "greedy")
     assert (alone.solver, alone.peak, alone.found_by) == ("alone=exact", 96, "exact")
     assert [each.solver for each in jobs([str(file)], ["alone=exact"], [1], 5.0, 2**33)] == ["alone=exact"]
-    with pytest.raises(OptionError, match='alone=SOLVER, plans=K@D, or module:function, got "alone=auto"'):
+    with pytest.raises(OptionError, match='alone=SOLVER, or module:function, got "alone=auto"'):
         jobs([str(file)], ["alone=auto"], [1], 5.0, 2**33)
 
 

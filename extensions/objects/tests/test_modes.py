@@ -1,4 +1,4 @@
-"""Tests of the modes of `plan` (heaps, shared objects, several plans, re-planning) in calls, jobs and the command."""
+"""Tests of the modes of `plan` (heaps, shared objects, re-planning) in calls, jobs and the command."""
 
 from __future__ import annotations
 
@@ -17,17 +17,10 @@ ROWS = [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 48, "
 PROBLEM: dict[str, Any] = {"buffers": ROWS}
 OLD = {"placements": [{"id": "a", "pool": "default", "offset": 48}, {"id": "b", "pool": "default", "offset": 0}]}
 OBJECTS = {"kind": "objects", "alignment": 32, "buffers": ROWS}
-PRICED = {
-    "buffers": [{"id": k, "size": 4, "start": k, "end": k + 1} for k in range(3)],
-    "reuse": [{"pairs": [[0, 1]], "cost": 1}, {"pairs": [[0, 2], [1, 2]], "cost": 2}],
-    "pools": [{"name": "ub", "size": 8}],
-    "objective": "cost",
-}
 MODES: list[tuple[str, dict[str, Any], Any]] = [
     ("heaps", {"problem": PROBLEM, "options": {"heaps": "80B"}}, ["heap 1", "heap 2"]),
     ("objects", {"problem": OBJECTS}, [["a"], ["b"]]),
     ("a bare problem of objects", OBJECTS, [["a"], ["b"]]),
-    ("plans that differ", {"problem": PRICED, "options": {"plans": 9, "distance": 2}}, [2, 2, 5]),
     ("an old plan", {"problem": PROBLEM, "keep": OLD}, [48, 0]),
 ]
 
@@ -39,11 +32,9 @@ def server() -> Iterator[RunningServer]:
 
 
 def mode_fields(answer: Any) -> Any:
-    """Return the part of an answer that shows its mode: objects, costs of other plans, heaps, or offsets."""
+    """Return the part of an answer that shows its mode: objects, heaps, or offsets."""
     if "objects" in answer:
         return [each["buffers"] for each in answer["objects"]]
-    if answer.get("others"):
-        return [each["cost"] for each in answer["others"]["plans"]]
     if answer.get("heaps"):
         return [each["pool"] for each in answer["placements"]]
     return [each["offset"] for each in answer["placements"]]

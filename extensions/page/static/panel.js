@@ -3,7 +3,6 @@
 
 import { fill, h, table } from "./dom.js";
 import { factsOf } from "./facts.js";
-import { leversOf } from "./levers.js";
 import { aliveAt, endAbove, fullTimes } from "./live_bytes.js";
 import { readAbout } from "./sizes.js";
 import { sumsOf } from "./sums.js";
@@ -12,9 +11,9 @@ import { bytesText, counted, countText, exactly, nameText, percentText, sizeText
 
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
 /**
- * The actions of a panel in its view. `questions` are those of a service; `change`, if present, asks it for plans of the changed problem.
+ * The actions of a panel in its view. `questions` are those of a service.
  * @typedef {{select: (i: number, isFitted?: boolean) => void, lookAt: (time: number) => void, ask?: (kind: string, options?: any) => void,
- *   questions?: any[], change?: (more: any) => Promise<any>, open?: (more: any) => void, verdict?: (problem: any, plan: any) => Promise<any>}} Actions
+ *   questions?: any[], verdict?: (problem: any, plan: any) => Promise<any>}} Actions
  */
 
 const LISTED = 40;
@@ -27,19 +26,17 @@ export class Panel {
     this.actions = actions;
     this.hits = h("section", { "aria-label": "what the search found" });
     this.selected = h("section", { "aria-live": "polite", "aria-label": "selected buffer" });
-    this.levers = h("section", { "aria-label": "levers" });
     this.area = h("section", { "aria-live": "polite", "aria-label": "selected area" });
     this.alive = h("section", { "aria-label": "buffers alive at a time" });
     this.pools = h("section", { "aria-label": "pools" });
     this.table = new BufferTable(plan, "buffers alive at the chosen time", (i) => actions.select(i));
     this.element = h("aside", { class: "side", "aria-label": "details", tabindex: "0" },
-      this.hits, this.selected, this.levers, this.area, this.alive, this.pools);
+      this.hits, this.selected, this.area, this.alive, this.pools);
     this.showPools();
   }
 
   /** @param {number} i  -1 for none */
   showBuffer(i) {
-    fill(this.levers, leversOf(this.plan, i, this.actions));
     if (i < 0) return this.showPlan();
     const { plan } = this;
     fill(this.selected, h("h2", {}, "Buffer ", h("b", { class: "name" }, plan.name(i, 200))), factsOf(plan, i), this.why(i));

@@ -290,11 +290,11 @@ export class PlanModel {
     return this.pools.reduce((sum, _, q) => sum + this.top(q), 0);
   }
 
-  /** Return the highest end offset of a pool's buffers, except the buffer `without`. @param {number} pool @param {number} [without] */
-  top(pool, without = -1) {
+  /** Return the highest end offset of a pool's buffers. @param {number} pool */
+  top(pool) {
     let top = 0;
     for (let i = 0; i < this.count; i++) {
-      if (this.pool[i] === pool && this.size[i] > 0 && i !== without) top = Math.max(top, this.offset[i] + this.size[i]);
+      if (this.pool[i] === pool && this.size[i] > 0) top = Math.max(top, this.offset[i] + this.size[i]);
     }
     return top;
   }

@@ -26,8 +26,8 @@ const MANY = 200;
 const TOLD = 0.5;
 /**
  * Options of a plan's view; `verdict` requests the verdict on a plan whose view has none yet.
- * @typedef {{title?: string, moved?: Uint8Array | null, ask?: (kind: string, options?: any) => void, questions?: any[], change?: (more: any) => Promise<any>,
- *   open?: (more: any) => void, verdict?: (problem: any, plan: any) => Promise<any>}} PlanOptions
+ * @typedef {{title?: string, moved?: Uint8Array | null, ask?: (kind: string, options?: any) => void, questions?: any[],
+ *   verdict?: (problem: any, plan: any) => Promise<any>}} PlanOptions
  */
 
 /** The open views by element. A view that another one replaces releases its keys and colours. */

@@ -5,9 +5,9 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 const PAGE = "../static/";
-const [{ repairText }, { colouredPart, colouring }, { excessOf, demandOf }, { opened }, levers, { PlanModel }, { stepped }, { readSize }, symbolic, { sizeText },
+const [{ repairText }, { colouredPart, colouring }, { excessOf, demandOf }, { opened }, { PlanModel }, { stepped }, { readSize }, symbolic, { sizeText },
   { paragraphs }] = await Promise.all(
-  ["answer_tables", "colours", "demand", "document", "levers", "plan_model", "schedule_view", "sizes", "symbolic", "text", "live/ask"].map((name) => import(`${PAGE}${name}.js`)));
+  ["answer_tables", "colours", "demand", "document", "plan_model", "schedule_view", "sizes", "symbolic", "text", "live/ask"].map((name) => import(`${PAGE}${name}.js`)));
 const expected = JSON.parse(readFileSync(process.env.EXPECTED, "utf8"));
 
 const buffer = (id, size, start, end, more = {}) => ({ id, size, start, end, ...more });
@@ -30,23 +30,6 @@ test("sizes are read as the command reads them", () => {
 test("rows that were packed as columns are the same rows", () => {
   opened(expected.packed);
   assert.deepEqual(expected.packed, expected.rows);
-});
-
-test("a halved or dropped buffer leaves a plan that is never above the one on show", () => {
-  const plan = planned([buffer("a", 64, 0, 2), buffer("b", 32, 1, 3), buffer("c", 16, 2, 4)], [0, 64, 0]);
-  assert.deepEqual([plan.peak, levers.changedPeak(plan, 0, 32), levers.changedPeak(plan, 1, 16), levers.changedPeak(plan, 1, 0)], [96, 96, 80, 64]);
-  assert.deepEqual([levers.leastPeak(plan, -1, 0), levers.leastPeak(plan, 0, 32), levers.leastPeak(plan, 0, 0)], [96, 64, 48]);
-});
-
-test("levers say what is proved, what is claimed, and never more than the plan on show has", () => {
-  const lever = { text: "", more: {}, start: null, here: 96, least: 64 };
-  const proof = (point, isOnly = true) => levers.outcome({ ...lever, point }, isOnly);
-  assert.deepEqual(proof(undefined), { peak: 96, proof: "this plan, planning …; no plan is below 64 B" });
-  assert.deepEqual(proof({ peak: 128, status: "optimal" }), { peak: 96, proof: "found; no plan is below 64 B" });
-  assert.deepEqual(proof({ peak: 80, status: "optimal" }), { peak: 80, proof: "least, claimed" });
-  assert.deepEqual(proof({ peak: 80, status: "optimal" }, false), { peak: 80, proof: "found; no plan is below 64 B" });
-  assert.deepEqual(proof({ peak: 64, status: "feasible" }), { peak: 64, proof: "least: bytes alive" });
-  assert.deepEqual(levers.outcome({ ...lever, here: null, point: { peak: null, status: "infeasible" } }, true), { peak: null, proof: "does not fit, claimed" });
 });
 
 test("pools that together are too small are drawn as one, with what they lack", () => {

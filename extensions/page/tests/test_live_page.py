@@ -357,44 +357,23 @@ def test_a_wrong_file_is_sent_only_once_and_replaced_by_its_correction(opened_ta
         assert opened_tab.page.locator("[role=alert] li").count() == 0
 
 
-def test_what_if_controls_show_the_effect_of_changes_and_open_their_plans(opened_tab: Tab) -> None:
-    opened_tab.page.keyboard.press("Tab")
-    opened_tab.page.click("text=Try an example")
-    badge(opened_tab, "valid: checked")
-    assert (
-        opened_tab.page.evaluate("document.activeElement.className") == "over"
-    )  # The picture must keep the keyboard focus.
-    for button, rows in (("halve each", ["halve 110", "955.5 KiB"]), ("alignment", ["alignment 64", "1.436 MiB"])):
-        opened_tab.page.click(f".levers button:text-is('{button}')")
-        # A row first shows values of the drawn plan, and better values once the service answers.
-        opened_tab.page.locator(".levers tbody tr", has_text=rows[0]).filter(has_text=rows[1]).wait_for()
-        peaks = opened_tab.page.locator(".levers tbody tr td:nth-child(3)").all_inner_texts()
-        assert not any(text.startswith("+") for text in peaks) or button == "alignment"
-    opened_tab.page.fill(".levers input", "1.44 MiB")
-    opened_tab.page.press(".levers input", "Enter")
-    opened_tab.page.locator(".levers tbody tr", has_text="the same").wait_for()
-    opened_tab.page.click(".levers button:text-is('open')")
-    opened_tab.page.wait_for_function("() => document.title.includes('capacity 1.44 MiB')")
-    badge(opened_tab, "valid: checked")
-
-
-def test_levers_and_links_appear_only_for_questions_in_the_openapi_schema(opened_tab: Tab) -> None:
-    def offered_levers() -> list[bool]:
+def test_links_appear_only_for_questions_in_the_openapi_schema(opened_tab: Tab) -> None:
+    def is_offered() -> bool:
         opened_tab.page.goto(opened_tab.page.url.partition("?")[0])
         opened_tab.page.click("text=Try an example")
         badge(opened_tab, "valid: checked")
-        return [opened_tab.page.locator(name).count() > 0 for name in (".levers", "text=Make a certificate")]
+        count: int = opened_tab.page.locator("text=Make a certificate").count()
+        return count > 0
 
-    def drop_two(route: Any) -> None:
+    def drop_one(route: Any) -> None:
         answer = route.fetch()
         described = answer.json()
-        for name in ("sweep", "certify"):
-            del described["paths"][f"/v1/{name}"]
+        del described["paths"]["/v1/certify"]
         route.fulfill(response=answer, json=described)
 
-    assert offered_levers() == [True, True]
-    opened_tab.page.route("**/openapi.json", drop_two)
-    assert offered_levers() == [False, False]
+    assert is_offered()
+    opened_tab.page.route("**/openapi.json", drop_one)
+    assert not is_offered()
     opened_tab.page.unroute("**/openapi.json")
 
 

@@ -255,7 +255,7 @@ CASES = [
         LONE,
         solve,
         "(memplan.view.panel.showArea({pool: 0, times: [0, 2], offsets: [0, 1000]}),"
-        + f"{text('.side > section:nth-child(4)')})",
+        + f"{text('.side > section:nth-child(3)')})",
         lambda s: "2 buffers, 201 B in all" in s,
     ),
     Case(

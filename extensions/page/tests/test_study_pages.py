@@ -194,34 +194,6 @@ def test_the_page_of_cascade_shows_the_stripes_of_a_point(open_page: Any, tmp_pa
     assert shown.page.get_by_text("ring", exact=True).count() > 0
 
 
-def test_each_of_several_plans_of_a_problem_has_a_tab(open_page: Any, tmp_path: Path) -> None:
-    problem = {
-        "buffers": [{"id": k, "size": 2 + k % 2, "start": k, "end": k + 1} for k in range(4)],
-        "reuse": [{"pairs": [[a, b] for b in range(4) for a in range(b)], "cost": 1}],
-        "pools": [{"name": "ub", "size": 6}],
-        "objective": "cost",
-    }
-    given, page, answer = (tmp_path / name for name in ("waits.json", "plans.html", "plan.json"))
-    given.write_text(json.dumps(problem))
-    asked = ["plan", str(given), "--plans", "3", "--distance", "2", "-o", str(page), "-o", str(answer)]
-    assert main(asked) == 0
-    found = json.loads(answer.read_text())
-    plans = [found, *found["others"]["plans"]]
-    shown = open_page(page.read_bytes())
-    tabs = shown.page.locator("nav.tabs button")
-    paid = [{frozenset(row["buffers"]) for row in plan["reused"]} for plan in plans]
-    words = [f"{k}: cost {plan['cost']:g}" for k, plan in enumerate(plans, start=1)]
-    words[1:] = [
-        f"{text}, {len(pairs ^ paid[0])} pairs from 1" for text, pairs in zip(words[1:], paid[1:], strict=True)
-    ]
-    assert tabs.all_inner_texts() == words
-    for k, plan in enumerate(plans):
-        tabs.nth(k).click()
-        offsets = shown.page.evaluate("Array.from(memplan.view.plan.offset)")
-        assert offsets == [row["offset"] for row in plan["placements"]]
-        assert "valid: checked" in shown.page.inner_text(".facts")
-
-
 def raise_plan(problem: Problem) -> Plan:
     """Return the best plan of a problem after raising all offsets by 1,024 bytes."""
     rows = [row | {"offset": int(row["offset"]) + 1024} for row in solve(problem).placements.rows()]

@@ -55,37 +55,6 @@ least_price = LIBRARY.kernel("least_price", tables=2)
 """`least_price(piece, run)`: search exactly; return 1 if complete, 0 if the node limit or flag[0] ended the search."""
 
 
-STOPPED = -2
-
-
-class Orders(NamedTuple):
-    """The input and output of a search for a plan cheaper than `upper`; it branches on the orders of priced pairs.
-
-    There are `k` such pairs. The search ends at a price of `least`. In the plan, the set of pairs that meet must differ
-    from each set known[q] in at least distance[q] pairs, and buffer v must not be below the like buffer twin[v]. Each
-    plan costs at least (base + sum of the charges of its pairs that meet) / scale. The kernel writes the best plan to
-    `at`, and to `counts` the number of nodes and the best price found (`upper` if none is lower).
-    """
-
-    known: Rows  # (m, k): known sets of pairs that meet, one set per row and one pair per column
-    distance: I64  # (m,): minimum number of pairs by which the set must differ from each known set
-    twin: I64  # (n,): buffer that each buffer must not be below, or -1 if there is none
-    guide: I64  # (n,): start of each buffer in a guiding plan; its order of each pair is tried first
-    charge: I64  # (k,): amount that each pair adds to the lower bound if it meets
-    base: int
-    scale: int
-    least: int
-    upper: int
-    most_nodes: int
-    at: I64  # (n,): output, the start of each buffer in the best plan
-    counts: I64  # (2,): output, number of nodes, and best price or `upper`
-    flag: I64  # (1,): flag that another thread sets to stop the search
-
-
-least_orders = LIBRARY.kernel("least_orders", tables=2)
-"""`least_orders(piece, orders)`: return the least price, -1 if there is none, or STOPPED by the limit or flag[0]."""
-
-
 class Walk(NamedTuple):
     """The input and output of a random walk (annealing) over plans of a piece at the temperature `heat`.
 

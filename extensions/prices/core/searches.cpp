@@ -23,10 +23,6 @@ MEMPLAN_KERNEL memplan_least_price(const PieceTable *piece, const memplan::price
   return searched<memplan::prices::LeastPriceSearch>(*piece, *run);
 }
 
-MEMPLAN_KERNEL memplan_least_orders(const PieceTable *piece, const memplan::prices::Orders *run) {
-  return searched<memplan::prices::OrderSearch>(*piece, *run);
-}
-
 MEMPLAN_KERNEL memplan_walk(const PieceTable *piece, const memplan::prices::Walk *run) {
   return searched<memplan::prices::Walker>(*piece, *run);
 }

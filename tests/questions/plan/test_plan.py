@@ -36,7 +36,6 @@ def test_solve_is_an_alias_of_plan_with_keyword_options(problem: Problem) -> Non
     ("options", "sentence"),
     [
         ({"profile": "heaps:128MiB"}, "profile: must not be heaps; give them as a separate option: heaps=128"),
-        ({"plans": "5@2"}, "plans: must be a number; give the distance as a separate option: plans 5, distance 2"),
     ],
 )
 def test_former_option_values_are_refused_and_the_error_names_the_replacement(options: Any, sentence: str) -> None:

@@ -52,7 +52,7 @@ export function openAnswer(element, entry, style, session) {
   let shown = /** @type {any} */ (null);
   const select = (/** @type {any} */ id) => shown?.plan && shown.select(shown.plan.indexOf(id));
   const open = (/** @type {any} */ problem, /** @type {any} */ plan, /** @type {string} */ title) => {
-    shown = openPlan(stage, { title, problem, plan, isPending: true }, style, session.actions(problem));
+    shown = openPlan(stage, { title, problem, plan, isPending: true }, style, session.actions());
   };
   const special = kind === "explain" && answer.value.repairs && plannedIn(entry).plan ? "repairs" : kind === "order" && !answer.value.planned ? "" : kind ?? "";
   const inWords = DRAWN[special] ?? entry.view?.drawn ?? [];
@@ -95,7 +95,7 @@ function drawn(stage, entry, style, session) {
   }
   if (kind === "order" && value?.planned && request?.graph) {
     const view = { title: "the new order", ...value.planned, names: stepsOf(request.graph, value), isPending: true };
-    openOrder(stage, { ...orderView(request.graph, value, name), view }, style, session.actions(view.problem, view.names));
+    openOrder(stage, { ...orderView(request.graph, value, name), view }, style, session.actions());
     return null;
   }
   if (isSchedule(value)) {
@@ -119,7 +119,7 @@ function drawn(stage, entry, style, session) {
   const { problem, plan } = plannedIn(entry);
   if (!problem || !plan?.placements) return undefined;
   const names = entry.names ?? (value.planned ? stepsOf(request?.graph, value) : null);
-  return openPlan(stage, { title: name, problem, plan, names, isPending: true }, style, session.actions(problem, names));
+  return openPlan(stage, { title: name, problem, plan, names, isPending: true }, style, session.actions());
 }
 
 /** Return the chart of an answer with points; null for other answers. @param {any} value @param {Entry} entry */

@@ -1,5 +1,5 @@
 // @ts-check
-// A problem as a lever or a point of a chart has changed it.
+// A problem as a point of a chart has changed it.
 
 /** Return a problem with changed pool sizes, alignments and buffers. @param {any} problem @param {{sizes?: any, alignment?: number, changes: any[]}} by */
 export function changedBy(problem, { sizes = {}, alignment, changes }) {

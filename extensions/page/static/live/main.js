@@ -170,7 +170,7 @@ async function draw(element, state, session, drawn) {
   else {
     const seen = drawn.current?.given === entry.given && drawn.current?.picture ? drawn.current.picture.camera.seen : null;
     const view = { ...entry, title: entry.name, isPending: Boolean(entry.plan) };
-    const found = openPlan(element, view, style, session.actions(entry.problem, entry.names));
+    const found = openPlan(element, view, style, session.actions());
     drawn.current = Object.assign(found, { given: entry.given });
     if (seen?.length === found.picture.camera.seen.length) found.picture.camera.seen = seen;
   }

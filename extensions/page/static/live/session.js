@@ -214,30 +214,15 @@ export class Session {
     });
   }
 
-  /**
-   * Return the requests that a plan's panel can make: questions by their forms, plans of the changed problem, and opening a lever's plan.
-   * @param {any} problem @param {any} [names] @returns {import("../plan_view.js").PlanOptions}
-   */
-  actions(problem, names = null) {
-    const planned = this.known?.all.find(({ view }) => view?.is_planned);
-    return { questions: this.known?.all, change: planned && ((more) => this.service.post(`/v1/${planned.name}`, { problem, ...more })),
-      ask: (kind, options) => this.ask({ kind, options }), open: (more) => this.lever(problem, names, more), verdict: (...plan) => this.verdict(...plan) };
+  /** Return the requests that a plan's panel can make: questions by their forms, and verdicts. @returns {import("../plan_view.js").PlanOptions} */
+  actions() {
+    return { questions: this.known?.all, ask: (kind, options) => this.ask({ kind, options }), verdict: (...plan) => this.verdict(...plan) };
   }
 
   /** Return the problem and the plan of a chart's point. @param {any} problem @param {any} point */
   async plannedAt(problem, { sizes, alignment, changes = [] }) {
     const changed = changedBy(problem, { sizes, alignment, changes });
     return { problem: changed, plan: await this.service.post("/v1/plan", { problem: changed, options: { time_limit_s: 2 } }) };
-  }
-
-  /** Plan a problem that a lever has changed. @param {any} given @param {any} names @param {any} more  what the service was asked */
-  lever(given, names, { changes, sizes, options, said }) {
-    const { name = "plan", read = null } = shown(this.state) ?? {};
-    const some = (changes ?? []).map((/** @type {any[]} */ [one]) => one);
-    const problem = changedBy(given, { sizes, alignment: options?.alignments[0], changes: some });
-    this.show({ name: `${name}, ${said}`, problem: { ...problem, name: undefined },
-      names: some.some((/** @type {any} */ one) => !one.fields) ? null : names, read });
-    this.start();
   }
 
   /** Show the progress of a job until it ends. @param {any} job */
