@@ -85,7 +85,7 @@ class _Search:
 
     problem: Problem
     rows: Sequence[MovingBuffer]
-    limits: Sequence[Capacity]
+    limits: list[Capacity]
     options: SolveOptions
     control: Control
     bound: float = 0.0
@@ -137,6 +137,12 @@ class _Search:
                 found, failed = self._packed_solution(engine, program, relaxed, baseline, margin == 0)
                 if found is not None or failed is None:
                     return found
+                limit, size = self.limits[failed.pool], self.problem.pools[failed.pool].size
+                if limit.most is None and size is not None:
+                    # Its rules, such as banks, leave too little room for all, so pieces must be able to leave it.
+                    self.limits[failed.pool] = limit._replace(most=limit.load(size))
+                    forbidden.clear()
+                    continue
                 if margin == 0 and failed.is_proved and len(program.columns.cost) <= _EXACT_COLUMNS:
                     forbidden.append([*failed.terms])
                     continue
