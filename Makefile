@@ -15,7 +15,7 @@ INSTALL = UV_FIND_LINKS="$$PIP_FIND_LINKS" $(BIN)/uv pip install --quiet --pytho
 	$(if $(INDEX),--default-index $(INDEX))
 # What is compiled for the environment is not compiled again by tests of wheels.
 ONCE = $(if $(shell command -v c++),CXX="'$(BIN)/python' '$(CURDIR)/tests/support/compile_once.py' c++")
-BUILT_FROM = pyproject.toml hatch_build.py $(shell find solvers/core extensions/*/core extensions/*/*/core -name '*.[ch]pp' -o -name 'build.py')
+BUILT_FROM = pyproject.toml hatch_build.py $(shell find solvers/core programs/*/core extensions/*/core -name '*.[ch]pp' -o -name 'build.py')
 
 .PHONY: demo serve test ledger deep environment
 demo: $(VENV)/service.ready

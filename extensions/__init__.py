@@ -1,7 +1,7 @@
-"""memplan's own extensions, and the rows that each extension adds to the tables of the base (commands, systems, ...).
+"""memplan's own extensions, and the rows that each extension adds to the tables of the base (commands, hooks, ...).
 
-`memplan` registers `TABLES` when it is imported. A table's function imports its rows when the table is first read.
-A row of `clusters` or `hooks` names a function as `module:function`, which is imported when it is called.
+`memplan` registers the `TABLES` of its floors when it is imported. A table's function imports its rows when the table
+first read. A row of `clusters` or `hooks` names a function as `module:function`, which is imported when it is called.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,13 +13,6 @@ def _questions() -> Mapping[str, Any]:
     from memplan.questions import Row
 
     return {
-        "order": Row(
-            "memplan.extensions.networks.order.order:QUESTION",
-            panel="Networks",
-            document="order.md",
-            former={"recompute": "order --recompute", "reorder": "order"},
-            help="Order operations so that as few bytes as possible are alive at once, and plan them in that order.",
-        ),
         "schedule": Row(
             "memplan.extensions.schedule.schedule:QUESTION",
             panel="Networks",
@@ -33,14 +26,6 @@ def _questions() -> Mapping[str, Any]:
             document="cascades.md",
             help="Run the operations of a network in stripes, which needs less memory, and show what each saving"
             " costs.",
-        ),
-        "liveness": Row(
-            "memplan.extensions.networks.liveness.liveness:QUESTION",
-            panel="Networks",
-            document="liveness.md",
-            former={"shadow": "liveness --plan"},
-            help="Find out when the buffers of a program are alive, from its operations, and make a problem of them"
-            " that can be planned.",
         ),
         "shapes": Row(
             "memplan.extensions.shapes.shapes:QUESTION",
@@ -76,10 +61,8 @@ def _commands() -> Mapping[str, Any]:
     library = "Work with the library of problems: list, get and check them, submit plans, and run planners on them."
     mcp = "Serve an assistant on standard input and output, by the Model Context Protocol."
     return {
-        "order": Command("memplan.extensions.networks.commands.order:order"),
         "schedule": Command("memplan.extensions.schedule.command:schedule"),
         "cascade": Command("memplan.extensions.cascade.command:cascade"),
-        "liveness": Command("memplan.extensions.networks.commands.liveness:liveness"),
         "shapes": Command("memplan.extensions.shapes.command:shapes"),
         "compare": Command("memplan.extensions.files.compare_command:compare"),
         "convert": Command("memplan.extensions.files.convert_command:convert"),
@@ -102,18 +85,11 @@ def _hooks() -> Mapping[str, Any]:
         "plan-in-heaps": "memplan.extensions.objects.heaps:plan_in_heaps",
         "price-lines": "memplan.extensions.prices.proofs:price_lines",
         "is-narrow": "memplan.extensions.prices.proofs:is_narrow",
-        "read-operations": "memplan.extensions.networks.models.imported_program:read_operations",
-        "reorder-file": "memplan.extensions.networks.commands.reordering:reorder_file",
-        "check-reordering": "memplan.extensions.networks.commands.reordering:check",
-        "problem-of-graph": "memplan.extensions.networks.inputs:problem_of_graph",
         "repairs-of-graph": "memplan.extensions.cascade.order_repairs:repairs_of_graph",
         "cascade-hint": "memplan.extensions.cascade.hint:cascade_hint",
-        "plan-storages": "memplan.extensions.tvm.files.relay_storages:plan_storages",
-        "read-graph-problem": "memplan.extensions.networks.inputs:read_graph_problem",
-        "in-place-hint": "memplan.extensions.networks.models.over_inputs:in_place_hint",
-        "rewrite-tflite": "memplan.extensions.models.tflite.forms:rewritable_model",
-        "deploy-tflite": "memplan.extensions.models.tflite.device_forms:deploy",
-        "canonical-greedy": "memplan.extensions.systems.dsa.canonical_greedy:canonical_greedy",
+        "rewrite-tflite": "memplan.extensions.forms.forms:rewritable_model",
+        "deploy-tflite": "memplan.extensions.forms.device_forms:deploy",
+        "canonical-greedy": "memplan.extensions.prices.canonical_greedy:canonical_greedy",
         "plan-page": "memplan.extensions.page.file_page:plan_page",
         "plan-cell": "memplan.extensions.page.file_page:cell",
         "comparison-page": "memplan.extensions.page.comparison:comparison_page",
@@ -122,33 +98,6 @@ def _hooks() -> Mapping[str, Any]:
             f"{name}-page": f"memplan.extensions.page.studies:{name}_page"
             for name in ("cascade", "explain", "order", "recompute", "schedule", "shapes", "chart")
         },
-    }
-
-
-def _systems() -> Mapping[str, Any]:
-    """Return the supported systems (other planners and compilers) by name; their readers try a file in this order."""
-    from memplan.extensions.models.executorch.system import SYSTEM as EXECUTORCH_PROGRAMS
-    from memplan.extensions.models.onnx.system import SYSTEM as ONNX
-    from memplan.extensions.models.tflite.system import SYSTEM as TFLITE
-    from memplan.extensions.models.tflm.system import SYSTEM as TFLM
-    from memplan.extensions.systems.rows import SYSTEMS
-    from memplan.extensions.torch.cadence.system import SYSTEM as CADENCE
-    from memplan.extensions.torch.executorch_planner.system import SYSTEM as EXECUTORCH
-    from memplan.extensions.torch.system import SYSTEM as TORCH
-    from memplan.extensions.tvm.files.system import SYSTEM as TVM
-
-    own = (TFLM, EXECUTORCH, CADENCE, TVM, EXECUTORCH_PROGRAMS, ONNX, TFLITE)
-    return {row.name: row for row in (*own, *SYSTEMS, TORCH)}
-
-
-def _inputs() -> Mapping[str, Any]:
-    from memplan.extensions.networks import inputs
-
-    return {
-        "graph": inputs.GRAPH,
-        "operations": inputs.OPERATIONS,
-        "problem-or-graph": inputs.PROBLEM_OR_GRAPH,
-        "graph-inside": inputs.GRAPH_INSIDE,
     }
 
 
@@ -163,8 +112,6 @@ TABLES: Mapping[str, Callable[[], Mapping[str, Any]]] = {
     "commands": _commands,
     "clusters": _clusters,
     "hooks": _hooks,
-    "systems": _systems,
-    "inputs": _inputs,
     "own-solvers": _solvers,
 }
 """Maps the name of a table to the function that returns the table's rows by name."""

@@ -28,8 +28,8 @@ from typing import Any
 from lab.support.cases import run_cases
 from lab.support.certified import PROFILES, draw, wrong_claims
 from lab.support.kept_checkers import proved_checker, python_verdict
-from memplan.extensions.checkers.tests.best_claims import best_goals, false_claims, set_capacities
-from memplan.extensions.checkers.tests.certificate_mutants import mutant
+from memplan.checkers.tests.best_claims import best_goals, false_claims, set_capacities
+from memplan.checkers.tests.certificate_mutants import mutant
 from memplan.planner.errors import InputError
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.problem import Problem

@@ -123,9 +123,9 @@ with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_
 import torch
 from executorch.exir import ExecutorchBackendConfig, to_edge
 from executorch.exir.passes import MemoryPlanningPass
-from memplan.extensions.torch.executorch.algorithm import MemplanAlgorithm
-from memplan.extensions.torch.executorch.cadence import MemplanCadencePlanning
-from memplan.extensions.torch.executorch.order import reordered
+from memplan.runtimes.executorch.inside.algorithm import MemplanAlgorithm
+from memplan.runtimes.executorch.inside.cadence import MemplanCadencePlanning
+from memplan.runtimes.executorch.inside.order import reordered
 exported = torch.export.export(torch.nn.Linear(4, 4), (torch.zeros(1, 4),))
 algorithm = MemplanAlgorithm()
 planning = MemoryPlanningPass(memory_planning_algo=algorithm)

@@ -14,11 +14,11 @@ from typing import Any
 from lab.support import liveness_oracle as oracle
 from lab.support.cases import run_cases
 from lab.support.interpreter import Interpreter, TooManyWaysError
-from memplan.extensions.networks.lifetimes import Reading, analyse
-from memplan.extensions.networks.lifetimes.shadow import shadow
-from memplan.extensions.networks.operations.operations import Operations, operations_from
 from memplan.planner.errors import OperationsError
 from memplan.planner.model.plan import Plan
+from memplan.programs.lifetimes import Reading, analyse
+from memplan.programs.lifetimes.shadow import shadow
+from memplan.programs.operations.operations import Operations, operations_from
 from tests.support.random_programs import random_program
 
 READINGS = [

@@ -16,15 +16,15 @@ from typing import Any
 
 from lab.recompute_agreement import false_claims
 from lab.support.cases import run_cases
-from memplan.extensions.checkers import transfers
-from memplan.extensions.networks.operations.costs import costs_of
-from memplan.extensions.networks.operations.graph import OperationGraph, write_graph
-from memplan.extensions.networks.operations.order_check import bytes_after, peak_of
-from memplan.extensions.networks.order.answer import Recomputed
-from memplan.extensions.networks.order.options import OrderOptions
-from memplan.extensions.networks.order.order import order
-from memplan.extensions.networks.order.search.solve import bound_unsearched
+from memplan.checkers import transfers
 from memplan.extensions.recompute.tests.offload_oracle import min_time
+from memplan.programs.operations.costs import costs_of
+from memplan.programs.operations.graph import OperationGraph, write_graph
+from memplan.programs.operations.order_check import bytes_after, peak_of
+from memplan.programs.order.answer import Recomputed
+from memplan.programs.order.options import OrderOptions
+from memplan.programs.order.order import order
+from memplan.programs.order.search.solve import bound_unsearched
 from tests.support.operation_graphs import plain_graph, training_chain
 
 _PARTS = (-1, 0, 30, 60)

@@ -14,12 +14,12 @@ from collections import Counter
 from typing import Any
 
 from lab.support.cases import run_cases
-from memplan.extensions.checkers import order as untyped
-from memplan.extensions.checkers import searched as untyped_too
-from memplan.extensions.networks.operations.graph import OperationGraph, write_graph
-from memplan.extensions.networks.order.certificate import certify_order
-from memplan.extensions.networks.order.search.searched import search_lines
-from memplan.extensions.networks.order.search.solve import order_operations
+from memplan.checkers import order as untyped
+from memplan.checkers import searched as untyped_too
+from memplan.programs.operations.graph import OperationGraph, write_graph
+from memplan.programs.order.certificate import certify_order
+from memplan.programs.order.search.searched import search_lines
+from memplan.programs.order.search.solve import order_operations
 from tests.support.operation_graphs import add_pairs, min_peak, random_graph
 
 CHECKER: Any = untyped

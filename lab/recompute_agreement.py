@@ -14,14 +14,14 @@ from collections import Counter
 from collections.abc import Iterator
 
 from lab.support.cases import run_cases
-from memplan.extensions.networks.operations.costs import costs_of
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.order_check import peak_of
-from memplan.extensions.networks.order.answer import Recomputed
-from memplan.extensions.networks.order.options import OrderOptions
-from memplan.extensions.networks.order.order import order
-from memplan.extensions.networks.order.search.solve import bound_unsearched
 from memplan.extensions.recompute.tests.recompute_oracle import min_extra_cost
+from memplan.programs.operations.costs import costs_of
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.operations.order_check import peak_of
+from memplan.programs.order.answer import Recomputed
+from memplan.programs.order.options import OrderOptions
+from memplan.programs.order.order import order
+from memplan.programs.order.search.solve import bound_unsearched
 from tests.support.operation_graphs import plain_graph, training_chain
 
 

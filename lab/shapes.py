@@ -25,10 +25,10 @@ from memplan.extensions.shapes.limits import SymbolLimits, bound_at
 from memplan.extensions.shapes.offset_programs import Evaluator, OffsetPrograms
 from memplan.extensions.shapes.search.search import search_programs
 from memplan.extensions.shapes.shapes import ShapesAnswer, ShapesOptions, shapes
-from memplan.extensions.shapes.symbols.comparing import samples
-from memplan.extensions.shapes.symbols.problem import SymbolicProblem
-from memplan.extensions.shapes.symbols.sized import compile_sizes
 from memplan.extensions.shapes.verify_programs import verify_programs
+from memplan.programs.symbols.comparing import samples
+from memplan.programs.symbols.problem import SymbolicProblem
+from memplan.programs.symbols.sized import compile_sizes
 from memplan.questions.question import Control
 from tests.support.symbolic import demand_at, draw_problem, values_of_all_symbols
 

@@ -35,11 +35,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from lab.support.drawn_calls import draw_call
 from lab.support.served import ServerProcess, exchange, run_server
-from memplan.extensions.systems.tests.stopping import CheckCounter, stop_question
 from memplan.planner.errors import InputError
 from memplan.questions import QUESTIONS
 from memplan.questions.question import Question
 from memplan.questions.question.wire import read_body_options, read_question
+from memplan.runtimes.tests.stopping import CheckCounter, stop_question
 
 HERE, THERE = ("clock", "cancelled"), ("limit", "hang-up", "job", "memory")
 _MOMENTS = 20

@@ -16,14 +16,14 @@ from fractions import Fraction
 from typing import Any
 
 from lab.support.cases import run_cases
-from memplan.extensions.checkers import all_values
+from memplan.checkers import all_values
 from memplan.extensions.shapes.offset_programs import Evaluator, OffsetPrograms
 from memplan.extensions.shapes.shapes import ShapesOptions, shapes
-from memplan.extensions.shapes.symbols.comparing import samples
-from memplan.extensions.shapes.symbols.problem import SymbolicProblem
-from memplan.extensions.shapes.symbols.sized import compile_sizes
 from memplan.extensions.shapes.verify_programs import verify_programs
 from memplan.planner.errors import MemplanError
+from memplan.programs.symbols.comparing import samples
+from memplan.programs.symbols.problem import SymbolicProblem
+from memplan.programs.symbols.sized import compile_sizes
 from tests.support.symbolic import demand_at, draw_problem, values_of_all_symbols
 
 WRONG = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)

@@ -13,12 +13,12 @@ from itertools import combinations, permutations
 from typing import Any
 
 from lab.support.cases import run_cases
-from memplan.extensions.networks.lifetimes import problem_of
-from memplan.extensions.networks.lifetimes.weights import Weight, weights_of
-from memplan.extensions.networks.models.imported_program import ImportedProgram
-from memplan.extensions.networks.operations.operations import Operations, operations_from
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
+from memplan.programs.lifetimes import problem_of
+from memplan.programs.lifetimes.weights import Weight, weights_of
+from memplan.programs.models.imported_program import ImportedProgram
+from memplan.programs.operations.operations import Operations, operations_from
 from memplan.questions.reading.adapting import ProblemOptions, adapt_problem
 from memplan.solvers.portfolio.solve import solve
 

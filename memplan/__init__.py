@@ -21,7 +21,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from memplan.extensions import TABLES
+from memplan import extensions, programs, runtimes
 from memplan.planner.extensions import register
 
 # fmt: off
@@ -54,11 +54,11 @@ _NAMES = {
     "memplan.extensions.files.convert.options": ("ConvertOptions",),
     "memplan.questions.explain.explain": ("ExplainAnswer", "explain"),
     "memplan.questions.explain.values": ("ExplainOptions", "Repairs", "WhatIf"),
-    "memplan.extensions.networks.liveness.liveness": ("LivenessAnswer", "LivenessOptions", "Shadow", "liveness"),
-    "memplan.extensions.networks.order.answer": ("OrderAnswer", "Recomputed"),
-    "memplan.extensions.networks.order.options": ("OrderOptions",),
-    "memplan.extensions.networks.order.order": ("order",),
-    "memplan.extensions.networks.order.search.solve": ("order_operations",),
+    "memplan.programs.liveness.liveness": ("LivenessAnswer", "LivenessOptions", "Shadow", "liveness"),
+    "memplan.programs.order.answer": ("OrderAnswer", "Recomputed"),
+    "memplan.programs.order.options": ("OrderOptions",),
+    "memplan.programs.order.order": ("order",),
+    "memplan.programs.order.search.solve": ("order_operations",),
     "memplan.questions.plan.objects": ("ObjectsAnswer",),
     "memplan.questions.plan.plan": ("PlanOptions", "plan"),
     "memplan.extensions.schedule.answer": ("ScheduleAnswer",),
@@ -69,7 +69,7 @@ _NAMES = {
     "memplan.questions.sweep.combinations": ("Sweep", "SweepOptions", "sweep"),
     "memplan.questions.sweep.grid": ("Change",),
     "memplan.questions.verify.verify": ("Verdict", "VerifyOptions", "verify"),
-    "memplan.extensions.networks.files": ("read_graph",),
+    "memplan.programs.files": ("read_graph",),
     "memplan.files": ("read_plan", "read_problem", "write_plan", "write_problem"),
     "memplan.planner": ("__version__",),
     "memplan.planner.errors": (
@@ -89,8 +89,8 @@ _NAMES = {
     "memplan.planner.model.problem": ("Problem",),
     "memplan.planner.model.problem_fields": ("BankUse", "Pool"),
     "memplan.planner.model.rows": ("Buffer", "OffsetMod", "Placement", "Relative"),
-    "memplan.extensions.networks.operations.graph": ("OperationGraph",),
-    "memplan.extensions.shapes.symbols.problem": ("SymbolicProblem",),
+    "memplan.programs.operations.graph": ("OperationGraph",),
+    "memplan.programs.symbols.problem": ("SymbolicProblem",),
     "memplan.planner.verify.violation": ("Violation",),
     "memplan.solvers.certificates.certify": ("Certificate", "infeasible_core"),
     "memplan.solvers.search.result": ("Progress",),
@@ -160,4 +160,5 @@ def __dir__() -> list[str]:
     return sorted({*_extension_names(), *_MODULES, "solve"})
 
 
-register(TABLES)
+for _floor in (programs, runtimes, extensions):
+    register(_floor.TABLES)

@@ -1,6 +1,6 @@
 """Tables whose rows come from extensions, which are part of memplan or of another installed distribution.
 
-`memplan` registers the rows of its own extensions (`memplan.extensions.TABLES`). Another distribution adds a row to a
+`memplan` registers the rows of its own floors (`memplan.extensions.TABLES`). Another distribution adds a row to a
 table by an entry point of the group `memplan.TABLE`, such as `[project.entry-points."memplan.systems"]` with `foo =
 "memplan_foo:SYSTEM"`. memplan imports the row's module whenever it reads the table, so that module should be small.
 
@@ -21,8 +21,8 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 from warnings import warn
 
 _PREFIX = "memplan."
-_own: dict[str, Callable[[], Mapping[str, Any]]] = {}
-"""For each table, the function that returns the rows of memplan's own extensions."""
+_own: dict[str, list[Callable[[], Mapping[str, Any]]]] = {}
+"""For each table, the functions that return the rows of memplan's own floors."""
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -61,8 +61,9 @@ class OffsetKind(NamedTuple):
 
 
 def register(tables: Mapping[str, Callable[[], Mapping[str, Any]]]) -> None:
-    """Register, for each table, the function that returns the rows of memplan's own extensions."""
-    _own.update(tables)
+    """Register, for each table, the function that returns the rows of one of memplan's own floors."""
+    for table, rows in tables.items():
+        _own.setdefault(table, []).append(rows)
 
 
 def import_object(where: str) -> Any:
@@ -78,7 +79,7 @@ def extensions(table: str) -> Mapping[str, Any]:
     memplan's own row replaces a row of the same name from another distribution. A row of another distribution that
     cannot be imported is left out with a warning.
     """
-    rows: dict[str, Any] = dict(_own[table]()) if table in _own else {}
+    rows: dict[str, Any] = {name: row for rows_of in _own.get(table, ()) for name, row in rows_of().items()}
     for name, where, whose in _entry_points().get(f"{_PREFIX}{table}", ()):
         if table in _own and name in rows:
             continue

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from memplan.extensions.networks.inputs import read_graph as read
-from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.files import Source, prefix_file_name, read_source, reader_with
+from memplan.programs.inputs import read_graph as read
+from memplan.programs.operations.graph import OperationGraph
 
 
 def read_graph(source: Source, **options: Any) -> OperationGraph:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.planner.errors import excerpt
 from memplan.planner.model.finding import Finding
+from memplan.programs.operations.graph import OperationGraph
 
 
 def repeated_outputs(graph: OperationGraph) -> Iterator[Finding]:

@@ -8,14 +8,6 @@ from typing import cast
 
 from pydantic_core import from_json
 
-from memplan.extensions.networks.graph_lint import repeated_outputs
-from memplan.extensions.networks.lifetimes.accesses import GraphProblem
-from memplan.extensions.networks.lifetimes.ordered import problem_of_order
-from memplan.extensions.networks.models.imported_program import ImportedProgram
-from memplan.extensions.networks.models.model_graph import is_graph, read_model_graph
-from memplan.extensions.networks.operations.graph import OperationGraph, graph_from, write_graph
-from memplan.extensions.networks.operations.graph_variants import allow_overwriting, tensor_named
-from memplan.extensions.networks.operations.operations import Operations, operations_from
 from memplan.planner.errors import OperationsError, OptionError
 from memplan.planner.foreign import reading as importers
 from memplan.planner.foreign.model_options import ModelOptions
@@ -23,6 +15,14 @@ from memplan.planner.formats import memplan_json, minimalloc_csv
 from memplan.planner.formats.memplan_json import refuse_unless_operations
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
+from memplan.programs.graph_lint import repeated_outputs
+from memplan.programs.lifetimes.accesses import GraphProblem
+from memplan.programs.lifetimes.ordered import problem_of_order
+from memplan.programs.models.imported_program import ImportedProgram
+from memplan.programs.models.model_graph import is_graph, read_model_graph
+from memplan.programs.operations.graph import OperationGraph, graph_from, write_graph
+from memplan.programs.operations.graph_variants import allow_overwriting, tensor_named
+from memplan.programs.operations.operations import Operations, operations_from
 from memplan.questions.inputs import PROBLEM, require_object
 from memplan.questions.inputs.values import Input, InputValues, Subject
 from memplan.questions.reading import Reader

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memplan.extensions.systems.std_sort import std_sorted
 from memplan.planner.model.problem import Problem
+from memplan.runtimes.std_sort import std_sorted
 from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, align, common_alignment, tensors
 
 Gap = tuple[int, int]

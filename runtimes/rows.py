@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 
-from memplan.extensions.systems.tinygrad.system import SYSTEM as TINYGRAD
-from memplan.extensions.systems.xla.system import SYSTEM as XLA
 from memplan.planner.extensions import Hook
 from memplan.planner.foreign.recognition import NEAR, begins_as_mlir
 from memplan.planner.formats.memplan_json import IOPDDL
 from memplan.planner.systems import ANY, FileReader, ReferencePlanner, System
+from memplan.runtimes.tinygrad.system import SYSTEM as TINYGRAD
+from memplan.runtimes.xla.system import SYSTEM as XLA
 
 _DSA = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:instance|metadata|schema_version|profile)"\s*:')
 _IOPDDL = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{\s*" + IOPDDL)
@@ -54,7 +54,7 @@ def is_tilelang(data: bytes) -> bool:
 
 
 def _nntrainer_planner(name: str, summary: str, file: str) -> ReferencePlanner:
-    where = f"memplan.extensions.systems.nntrainer.planner:{name}"
+    where = f"memplan.runtimes.nntrainer.planner:{name}"
     source = f"nnstreamer/nntrainer 65dccdec, nntrainer/tensor/{file}.cpp"
     return ReferencePlanner(f"reference:nntrainer-{name}", f"{summary} (nntrainer)", source, where)
 
@@ -64,7 +64,7 @@ SYSTEMS = (
         name="dsa",
         title="dsa-solver",
         files=".json of its problems, such as PyPTO writes",
-        readers=(FileReader("dsa", is_dsa, "memplan.extensions.systems.dsa.reader"),),
+        readers=(FileReader("dsa", is_dsa, "memplan.runtimes.dsa.reader"),),
         planners=(
             ReferencePlanner(
                 "reference:dsa-canonical-greedy",
@@ -84,7 +84,7 @@ SYSTEMS = (
             FileReader(
                 "ggml",
                 is_ggml,
-                "memplan.extensions.systems.ggml.reader",
+                "memplan.runtimes.ggml.reader",
                 has_symbols=True,
                 options=frozenset({"views"}),
                 planner="reference:ggml-allocator",
@@ -95,7 +95,7 @@ SYSTEMS = (
                 "reference:ggml-allocator",
                 "over time, each into the smallest free block (ggml's graph allocator)",
                 "ggml-org/ggml d99724f2, src/ggml-alloc.c",
-                "memplan.extensions.systems.ggml.planner:best_fit",
+                "memplan.runtimes.ggml.planner:best_fit",
                 other_names="llama.cpp whisper.cpp",
             ),
         ),
@@ -104,13 +104,13 @@ SYSTEMS = (
         name="iopddl",
         title="IOPDDL",
         files="problems of the contest, with a solution or without",
-        readers=(FileReader("iopddl", is_iopddl, "memplan.extensions.systems.iopddl.reader"),),
+        readers=(FileReader("iopddl", is_iopddl, "memplan.runtimes.iopddl.reader"),),
     ),
     System(
         name="iree",
         title="IREE",
         files=".mlir, after it packed",
-        readers=(FileReader("iree", is_iree, "memplan.extensions.systems.iree.reader", suffixes=(".mlir",)),),
+        readers=(FileReader("iree", is_iree, "memplan.runtimes.iree.reader", suffixes=(".mlir",)),),
     ),
     System(
         name="luminal",
@@ -120,7 +120,7 @@ SYSTEMS = (
                 "reference:luminal-arena",
                 "over time, each into the lowest hole (luminal's arena)",
                 "luminal-ai/luminal 051a0f94, crates/luminal_cuda_lite/src/arena.rs: plan_arena_over, FreeList",
-                "memplan.extensions.systems.online:place_as_luminal",
+                "memplan.runtimes.online:place_as_luminal",
             ),
         ),
     ),
@@ -132,7 +132,7 @@ SYSTEMS = (
                 "reference:mlir-best-fit",
                 "earliest first, into the smallest gap between what is alive (MLIR's static memory planner)",
                 "llvm/llvm-project ae2d14a6, mlir/lib/Dialect/Bufferization/Transforms/StaticMemoryPlanning.cpp",
-                "memplan.extensions.systems.mlir.planner:best_fit",
+                "memplan.runtimes.mlir.planner:best_fit",
                 other_names="llvm mlir static-memory-planner",
             ),
         ),
@@ -155,7 +155,7 @@ SYSTEMS = (
                 "reference:openvino-memory-solver",
                 "largest first, each as low as it can lie (OpenVINO's MemorySolver)",
                 "openvinotoolkit/openvino 138a71f0, src/inference/dev_api/openvino/runtime/memory_solver.hpp",
-                "memplan.extensions.systems.by_size:place_as_openvino",
+                "memplan.runtimes.by_size:place_as_openvino",
             ),
         ),
     ),
@@ -163,11 +163,9 @@ SYSTEMS = (
         name="pto",
         title="PTO",
         files=".pto kernels as PTOAS prints them, with addresses or without",
-        writers={"pto": "memplan.extensions.systems.pto.writer:write_addresses"},
+        writers={"pto": "memplan.runtimes.pto.writer:write_addresses"},
         readers=(
-            FileReader(
-                "pto", is_pto, "memplan.extensions.systems.pto.reader", suffixes=(".pto",), options=frozenset({"views"})
-            ),
+            FileReader("pto", is_pto, "memplan.runtimes.pto.reader", suffixes=(".pto",), options=frozenset({"views"})),
         ),
     ),
     System(
@@ -178,7 +176,7 @@ SYSTEMS = (
             FileReader(
                 "stablehlo",
                 is_stablehlo,
-                "memplan.extensions.systems.stablehlo.reader",
+                "memplan.runtimes.stablehlo.reader",
                 has_symbols=True,
                 options=frozenset({"scratch", "views"}),
             ),
@@ -192,7 +190,7 @@ SYSTEMS = (
             FileReader(
                 "tilelang",
                 is_tilelang,
-                "memplan.extensions.systems.tilelang.reader",
+                "memplan.runtimes.tilelang.reader",
                 suffixes=(".tir",),
                 options=frozenset({"views"}),
             ),
@@ -207,7 +205,7 @@ SYSTEMS = (
                 "reference:ttlang-multi-order-decreasing",
                 "largest first, each into the lowest gap; equal sizes in two orders (tt-lang's SRAMAllocator)",
                 "tenstorrent/tt-lang pull request 1025, SRAMAllocator: MultiOrderDecreasingAllocator",
-                "memplan.extensions.systems.by_size:place_as_ttlang",
+                "memplan.runtimes.by_size:place_as_ttlang",
                 other_names="tt-lang tenstorrent",
             ),
         ),
@@ -220,7 +218,7 @@ SYSTEMS = (
                 "reference:vela-hill-climb",
                 "first fit, in an order learnt from the highest buffer (Vela, the compiler for Ethos-U)",
                 "ethos-u-vela 5.2.0, ethosu/vela/hillclimb_allocation.py: HillClimbAllocator",
-                "memplan.extensions.systems.vela.planner:hill_climb",
+                "memplan.runtimes.vela.planner:hill_climb",
                 other_names="vela ethos-u",
             ),
         ),
@@ -234,7 +232,7 @@ SYSTEMS = (
                 "reference:xnnpack-memory-planner",
                 "largest first, each into the smallest gap (XNNPACK's runtime)",
                 "google/XNNPACK 75db3c09, src/memory-planner.c: xnn_plan_value_allocation_tracker",
-                "memplan.extensions.systems.by_size:place_as_xnnpack",
+                "memplan.runtimes.by_size:place_as_xnnpack",
             ),
         ),
     ),

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from memplan.extensions.checkers import check
-from memplan.extensions.checkers.tests import proved_checker
+from memplan.checkers import check
+from memplan.checkers.tests import proved_checker
 
 CHECKERS = Path(__file__).parents[1]
 SCRIPT = str(CHECKERS / "check.py")

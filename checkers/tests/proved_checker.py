@@ -8,7 +8,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-VERIFIED = Path(__file__).resolve().parents[3] / "proofs"
+VERIFIED = Path(__file__).resolve().parents[2] / "proofs"
 
 
 @cache

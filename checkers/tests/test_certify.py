@@ -10,14 +10,14 @@ import pytest
 
 from lab.support.certified import problem_of_buffers
 from memplan import Plan, Problem, infeasible_core, solve
-from memplan.extensions.checkers import check as untyped
+from memplan.checkers import check as untyped
 from memplan.planner.errors import OptionError
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.problem import Profile
 from memplan.solvers.certificates import least_cost
 from memplan.solvers.certificates.certify import certify
-from memplan.extensions.checkers.tests.best_claims import best_goals, false_claims, is_claim_of, set_capacities
-from memplan.extensions.checkers.tests.certificate_mutants import mutant
+from memplan.checkers.tests.best_claims import best_goals, false_claims, is_claim_of, set_capacities
+from memplan.checkers.tests.certificate_mutants import mutant
 from tests.support import public_problems
 from tests.support.depth import seeds
 from tests.support.oracle import best_score
@@ -25,7 +25,7 @@ from tests.support.random_problems import random_problem
 from tests.support.tied_problems import tied_problem
 from tests.support.tight_problems import FEATURES, full_load, mixed_alignments, tight_problem
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 CHECKER: Any = untyped
 PROFILES: tuple[Profile | None, ...] = (None, "balanced", "speed", "size")
 WRONG_INPUT = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)

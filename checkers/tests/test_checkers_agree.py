@@ -15,9 +15,9 @@ from memplan import solve
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.problem import Problem
 from memplan.solvers.certificates.certify import certify
-from memplan.extensions.checkers.tests.certificate_mutants import mutant
-from memplan.extensions.checkers.tests.checkers import CHECKERS, answers
-from memplan.extensions.checkers.tests.proved_checker import VERIFIED
+from memplan.checkers.tests.certificate_mutants import mutant
+from memplan.checkers.tests.checkers import CHECKERS, answers
+from memplan.checkers.tests.proved_checker import VERIFIED
 from tests.support.random_problems import random_problem
 from tests.support.tied_problems import tied_problem
 from tests.support.tight_problems import FEATURES, full_load, tight_problem

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from memplan.extensions.checkers import plan as untyped
+from memplan.checkers import plan as untyped
 
 from memplan import solve
 from memplan.planner.formats.memplan_json import write_problem

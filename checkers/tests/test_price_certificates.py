@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from memplan import solve
-from memplan.extensions.checkers import plan as untyped
+from memplan.checkers import plan as untyped
 from memplan.planner.formats.memplan_json import write_plan, write_problem
 from memplan.planner.model.problem import Pool, Problem
 from memplan.questions.verify.verify import verdict_on
 from memplan.solvers.certificates.certify import certify
 from memplan.solvers.certificates.verdicts import CheckerVerdict, verdict_beside_plan
-from memplan.extensions.checkers.tests.checkers import CHECKER
+from memplan.checkers.tests.checkers import CHECKER
 
 PLAN_CHECKER: Any = untyped
 ROWS = [{"id": k, "size": 8 + 8 * (k % 2), "start": k, "end": k + 1} for k in range(6)]

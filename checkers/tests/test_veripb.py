@@ -10,10 +10,10 @@ import pytest
 
 from memplan import Problem, solve
 from memplan.api.cli.main import main
-from memplan.extensions.checkers import check, opb, veripb
+from memplan.checkers import check, opb, veripb
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.solvers.certificates.certify import certify
-from memplan.extensions.checkers.tests.pseudo_boolean import WrongProofError, holds, prove
+from memplan.checkers.tests.pseudo_boolean import WrongProofError, holds, prove
 from tests.support import public_problems
 from tests.support.tight_problems import mixed_alignments
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.order_check import peak_of
-from memplan.extensions.networks.order.core import LIBRARY
-from memplan.extensions.networks.order.search.solve import order_operations
 from memplan.planner.errors import InputError
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.operations.order_check import peak_of
+from memplan.programs.order.core import LIBRARY
+from memplan.programs.order.search.solve import order_operations
 
 
 def load() -> None:

@@ -19,7 +19,6 @@ import numpy as np
 from memplan.extensions.bench import orders, peers
 from memplan.extensions.bench.results import Key
 from memplan.extensions.bench.suites import pose
-from memplan.extensions.networks.files import read_graph
 from memplan.planner import __version__
 from memplan.planner.bounds.lower_bound import lower_bound
 from memplan.planner.errors import FormatError, InvalidPlanError, MemplanError, OptionError, SolverFailedError
@@ -30,6 +29,7 @@ from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
+from memplan.programs.files import read_graph
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.processes.parent import Parent
 from memplan.solvers.reference.own import rows_of

@@ -18,11 +18,11 @@ from memplan.extensions.cascade.timing.figures import Run
 from memplan.extensions.cascade.timing.inputs import TARGET
 from memplan.extensions.cascade.timing.network_run import NetworkStep, run_step
 from memplan.extensions.cascade.timing.target import Target
-from memplan.extensions.networks.inputs import GRAPH
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.order.options import unaligned_graph
-from memplan.extensions.networks.order.room_inside import enlarge_workspaces_for_regions
 from memplan.planner.errors import OptionError, excerpt
+from memplan.programs.inputs import GRAPH
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.order.options import unaligned_graph
+from memplan.programs.order.room_inside import enlarge_workspaces_for_regions
 from memplan.questions.question import ChartView, Control, Question
 
 

@@ -11,8 +11,8 @@ from memplan.api.cli.flags import Flag, integer
 from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import FOLDER, PAGE, print_message, write_output
 from memplan.extensions.cascade.cascade import QUESTION
-from memplan.extensions.networks.commands.order import load_writing, model_if_gained, refuse_no_model
 from memplan.planner.systems import systems
+from memplan.programs.commands.order import load_writing, model_if_gained, refuse_no_model
 from memplan.questions.question import Control
 
 _ALIGNMENT = "Round the sizes of buffers up to multiples of this power of two, 1 by default."

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from memplan.extensions.cascade.cascade import CascadeOptions, cascade
-from memplan.extensions.networks.models.model_graph import read_model_graph
 from memplan.planner.errors import InputError
 from memplan.planner.foreign.reading import detect
 from memplan.planner.model.problem import Problem
+from memplan.programs.models.model_graph import read_model_graph
 from memplan.questions.reading import Reader
 
 _LIMIT_S = 5.0

@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from memplan.extensions.cascade.cascade import CascadeOptions, cascade
-from memplan.extensions.networks.lifetimes.ordered import problem_of_order
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.graph_variants import allow_overwriting
-from memplan.extensions.networks.operations.order_check import peak_of
-from memplan.extensions.networks.order.options import OrderOptions
-from memplan.extensions.networks.order.order import recompute
-from memplan.extensions.networks.order.placement import order_and_place
 from memplan.planner.errors import MemplanError, OptionError, excerpt
 from memplan.planner.instance.audit import verify
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, replace_fields
 from memplan.planner.model.rows import MAX_BYTES
+from memplan.programs.lifetimes.ordered import problem_of_order
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.operations.graph_variants import allow_overwriting
+from memplan.programs.operations.order_check import peak_of
+from memplan.programs.order.options import OrderOptions
+from memplan.programs.order.order import recompute
+from memplan.programs.order.placement import order_and_place
 from memplan.questions.explain.values import ExplainOptions, OrderChange, OrderRepair, OrderRepairs, Outcome
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control

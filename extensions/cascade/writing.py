@@ -8,16 +8,16 @@ from typing import NamedTuple, Protocol
 from memplan.extensions.cascade.access.access_graph import AccessGraph
 from memplan.extensions.cascade.answer import CascadeAnswer, CascadePoint
 from memplan.extensions.cascade.search.options import CascadeOptions
-from memplan.extensions.networks.commands.writing import RUNTIME, ModelForm
-from memplan.extensions.networks.models.sequence import write_reordered
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.order.placement import order_and_place
-from memplan.extensions.networks.order.search.regions import permute
 from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.foreign import reading as importers
 from memplan.planner.foreign.arena import ModelArena, rules_of
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.systems import system_of, systems
+from memplan.programs.commands.writing import RUNTIME, ModelForm
+from memplan.programs.models.sequence import write_reordered
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.order.placement import order_and_place
+from memplan.programs.order.search.regions import permute
 from memplan.questions.question import Control, QuestionOptions
 from memplan.questions.reading import Reader
 

@@ -16,22 +16,22 @@ from memplan.extensions.cascade.writing import reordered_model, rewritable_model
 from memplan.extensions.files.convert.answer import Converted, Deployment, WrittenFile
 from memplan.extensions.files.convert.options import TFLITE, ConvertOptions
 from memplan.extensions.files.convert.source import warnings_of
-from memplan.extensions.models.tflite.arena import compare_forms, form_options
-from memplan.extensions.models.tflite.interpreter import LIMIT_S, refusal_reason
-from memplan.extensions.models.tflite.tflm_arena import ALIGNMENT
-from memplan.extensions.models.tflite.tflm_tail import arena_of, host_options, write_c_model
-from memplan.extensions.networks.models.model_graph import read_model_graph
 from memplan.planner.errors import InputError
 from memplan.planner.foreign.arena import ModelArena, scratch_flags
 from memplan.planner.foreign.layout import lay_out
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.foreign.writing import export
+from memplan.programs.models.model_graph import read_model_graph
 from memplan.questions.check.arena import RuntimeArena
 from memplan.questions.question import Control
+from memplan.runtimes.tflite.arena import compare_forms, form_options
+from memplan.runtimes.tflite.interpreter import LIMIT_S, refusal_reason
+from memplan.runtimes.tflite.tflm_arena import ALIGNMENT
+from memplan.runtimes.tflite.tflm_tail import arena_of, host_options, write_c_model
 from memplan.solvers.portfolio.solve import solve
 
 if TYPE_CHECKING:
-    from memplan.extensions.networks.operations.graph import OperationGraph
+    from memplan.programs.operations.graph import OperationGraph
 
 _SHARE = 0.25
 """The fraction of the remaining time that one search may use; searches are for an order, for cascades and for plans."""

@@ -16,12 +16,12 @@ from memplan.extensions.cascade.answer import CascadePoint
 from memplan.extensions.cascade.regions.counts import macs_of, runs_of
 from memplan.extensions.cascade.regions.regions import Cascade, CascadeRegion, Span, Stripes, hull
 from memplan.extensions.cascade.writing import FormInParts
-from memplan.extensions.models.tflite.in_parts import TfliteRewriting
-from memplan.extensions.models.tflite.unrolled import UnrolledCascade, unroll
-from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.extensions.forms.in_parts import TfliteRewriting
+from memplan.extensions.forms.unrolled import UnrolledCascade, unroll
 from memplan.planner.errors import OperationsError
 from memplan.planner.foreign.arena import ModelArena
 from memplan.planner.foreign.model_options import ModelOptions
+from memplan.programs.operations.graph import OperationGraph
 
 OPERATION_BYTES = 200
 """The arena bytes that TFLite Micro uses for the bookkeeping of one operator, as measured."""

@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from memplan.extensions.cascade.regions.regions import Span
-from memplan.extensions.models.flatbuffer import (
+from memplan.extensions.forms.in_parts_source import BY_PIXEL, PADDED, TfliteSource, TfliteTensors
+from memplan.extensions.forms.unrolled import PartStep, UnrolledCascade
+from memplan.planner.errors import OperationsError, excerpt
+from memplan.runtimes.flatbuffer import (
     Field,
     NewTable,
     Numbers,
@@ -20,10 +23,7 @@ from memplan.extensions.models.flatbuffer import (
     Tables,
     prepend_root,
 )
-from memplan.extensions.models.tflite.in_parts_source import BY_PIXEL, PADDED, TfliteSource, TfliteTensors
-from memplan.extensions.models.tflite.model import OFFLINE_PLAN, Operator, read_model
-from memplan.extensions.models.tflite.unrolled import PartStep, UnrolledCascade
-from memplan.planner.errors import OperationsError, excerpt
+from memplan.runtimes.tflite.model import OFFLINE_PLAN, Operator, read_model
 
 # Numbers of operators in TFLite's BuiltinOperator, then numbers of the operators' options in BuiltinOptions
 _CONCATENATION, _PAD, _STRIDED_SLICE, _PADV2 = 2, 34, 45, 60

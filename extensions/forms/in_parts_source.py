@@ -6,12 +6,12 @@ import struct
 from collections.abc import Container, Mapping, Sequence
 from typing import Literal
 
-from memplan.extensions.models.flatbuffer import Content, Field, NewTable, Numbers, OldReference, Scalar, Table, text
-from memplan.extensions.models.tflite.model import Model, TfliteTensor, read_model
-from memplan.extensions.models.tflite.reordered import refuse_bound_models
-from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.planner.errors import FormatError, OperationsError, OptionError, excerpt
 from memplan.planner.foreign.model_options import ModelOptions
+from memplan.programs.operations.graph import OperationGraph
+from memplan.runtimes.flatbuffer import Content, Field, NewTable, Numbers, OldReference, Scalar, Table, text
+from memplan.runtimes.tflite.model import Model, TfliteTensor, read_model
+from memplan.runtimes.tflite.reordered import refuse_bound_models
 
 # Numbers of element types in TensorType of TFLite's schema
 _FLOAT, _INT32, _INT64, _BOOL, _INT16, _INT8 = 0, 2, 4, 6, 7, 9

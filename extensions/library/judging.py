@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from memplan.extensions.checkers import all_values, check, objects, order, plan, sequence
+from memplan.checkers import all_values, check, objects, order, plan, sequence
 from memplan.planner.errors import FormatError, InputError
 
 _CHECKERS: tuple[Any, ...] = (check, order, plan, sequence, objects, all_values)

@@ -3,7 +3,7 @@
 Sources: TFLite's GPU delegate (tensorflow/lite/delegates/gpu/common/memory_management), and Pisarchyk and Lee,
 "Efficient Memory Management for Deep Neural Net Inference" (2020). These heuristics assign by size; by size, nearest in
 time; by breadth; in time order with the closest size; by equal sizes only; and by a minimum-cost flow. ExecuTorch's
-Vulkan delegate also assigns by size. Relay's rules are in `memplan.extensions.objects.relay_tokens`.
+Vulkan delegate also assigns by size. Relay's rules are in `memplan.runtimes.tvm.relay_tokens`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 
 from memplan.extensions.objects.demands import MOST_AMOUNT, Demands, IsOver, Objects
-from memplan.extensions.objects.relay_tokens import FreeTextures, FreeTokens, Token
+from memplan.runtimes.tvm.relay_tokens import FreeTextures, FreeTokens, Token
 
 _MOST_IN_A_FLOW = 600
 """The maximum number of buffers for the minimum-cost flow, whose n^3 steps then take 1 s."""

@@ -9,9 +9,6 @@ from typing import Any
 from memplan.api.reports.views import ChartAxis, ChartPoint
 from memplan.extensions.cascade.answer import CascadeAnswer, CascadePoint
 from memplan.extensions.cascade.regions.regions import region_buffer_name, whole_name
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.order_check import live_bytes_by_operation
-from memplan.extensions.networks.order.answer import OrderAnswer, RecomputedPoint
 from memplan.extensions.page.file_page import file_page, plan_view
 from memplan.extensions.schedule.answer import ScheduleAnswer
 from memplan.extensions.shapes.shapes import ShapesAnswer
@@ -19,6 +16,9 @@ from memplan.planner.errors import count_text
 from memplan.planner.foreign.program_names import NO_NAMES, NamedTime, ProgramNames
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.operations.order_check import live_bytes_by_operation
+from memplan.programs.order.answer import OrderAnswer, RecomputedPoint
 from memplan.questions.explain.explain import ExplainAnswer
 from memplan.questions.explain.lines import change_text
 from memplan.questions.explain.values import OrderRepair, Repair

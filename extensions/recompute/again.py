@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.programs.operations.graph import OperationGraph
 
 Behind = frozenset[int]
 """The operations of which none may have run before another operation runs again."""

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.order_check import bytes_after
 from memplan.extensions.recompute.again import may_run_again
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.operations.order_check import bytes_after
 from memplan.solvers.core.tables import Flags
 
 _ROUNDING = 1e-12

@@ -9,8 +9,8 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 
-from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.planner.errors import OperationsError
+from memplan.programs.operations.graph import OperationGraph
 
 Value = tuple[int, int]
 """The origin of a value, as (operation, tensor) of the given graph; the operation of an input is -1."""

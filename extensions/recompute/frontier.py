@@ -5,11 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from memplan.extensions.networks.operations.costs import costs_of
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.order.answer import OrderAnswer, Recomputed, RecomputedPoint
-from memplan.extensions.networks.order.options import OrderOptions
-from memplan.extensions.networks.order.search.solve import LARGE, WORK_PER_S
 from memplan.extensions.recompute.away import RemovalBounds
 from memplan.extensions.recompute.descent import Descent
 from memplan.extensions.recompute.least import LARGEST_BOUNDED, removal_bounds
@@ -31,6 +26,11 @@ from memplan.extensions.recompute.search import DropSearch
 from memplan.extensions.recompute.snapshots import LARGEST
 from memplan.extensions.recompute.states import can_search
 from memplan.extensions.recompute.stays import Stays
+from memplan.programs.operations.costs import costs_of
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.order.answer import OrderAnswer, Recomputed, RecomputedPoint
+from memplan.programs.order.options import OrderOptions
+from memplan.programs.order.search.solve import LARGE, WORK_PER_S
 from memplan.solvers.search.control import Control, ignore_report
 
 _ORDER_SHARE, _SEARCH_SHARE, _SHORT_SEARCH_SHARE = 0.2, 0.5, 0.35

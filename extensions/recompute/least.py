@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from threading import Lock
 
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.order_check import bytes_after, peak_of
-from memplan.extensions.networks.order.search.solve import WORK_PER_S, order_with_control
 from memplan.extensions.recompute.away import RemovalBounds, peak_lower_bound
 from memplan.extensions.recompute.engines import PACKAGE, Engine, engines, is_exact, minimise_by_engine
 from memplan.extensions.recompute.rewrite import clone_graph
@@ -18,6 +15,9 @@ from memplan.extensions.recompute.snapshots import LARGEST, Snapshots
 from memplan.extensions.recompute.stages import Stages
 from memplan.extensions.recompute.states import MOST_STATES, can_search, search_states
 from memplan.planner.errors import InputError
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.operations.order_check import bytes_after, peak_of
+from memplan.programs.order.search.solve import WORK_PER_S, order_with_control
 from memplan.solvers.mip.draft import Draft
 from memplan.solvers.search.control import Control
 

@@ -6,11 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.order_check import peak_of
-from memplan.extensions.networks.order.answer import RecomputedPoint
-from memplan.extensions.networks.order.options import OrderOptions
-from memplan.extensions.networks.order.search.solve import WORK_PER_S
 from memplan.extensions.recompute.away import RemovalBounds, peak_lower_bound
 from memplan.extensions.recompute.descent import Descent
 from memplan.extensions.recompute.least import LARGEST_BOUNDED, removal_bounds, search_min_work
@@ -19,6 +14,11 @@ from memplan.extensions.recompute.rewrite import clone_graph
 from memplan.extensions.recompute.search import DropSearch
 from memplan.extensions.recompute.stays import Drops, Stays
 from memplan.planner.errors import InputError
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.operations.order_check import peak_of
+from memplan.programs.order.answer import RecomputedPoint
+from memplan.programs.order.options import OrderOptions
+from memplan.programs.order.search.solve import WORK_PER_S
 from memplan.solvers.search.control import Control
 
 _AIMS, _AIM_SHARE, _MARGIN = 8, 0.25, 0.003

@@ -11,11 +11,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.order_check import peak_of
-from memplan.extensions.networks.order.answer import OrderAnswer, RecomputedPoint
-from memplan.extensions.networks.order.search.solve import WORK_PER_S, OrderSearch, order_regions
 from memplan.extensions.recompute.points import point_of_order, points_of
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.operations.order_check import peak_of
+from memplan.programs.order.answer import OrderAnswer, RecomputedPoint
+from memplan.programs.order.search.solve import WORK_PER_S, OrderSearch, order_regions
 from memplan.solvers.search.control import Control
 
 _SHARE, _TRIED = 0.8, 0.25

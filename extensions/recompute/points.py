@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-from memplan.extensions.networks.lifetimes.ordered import problem_of_order
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.graph_variants import replace_fields
-from memplan.extensions.networks.operations.order_check import peak_of
-from memplan.extensions.networks.order.answer import RecomputedPoint
-from memplan.extensions.networks.order.placement import PlannedOrders
-from memplan.extensions.networks.order.room_inside import enlarge_workspaces_for_regions
-from memplan.extensions.networks.order.search.solve import WORK_PER_S, OrderSearch, bound_unsearched, order_with_control
 from memplan.extensions.recompute.clone_check import check_rewriting
 from memplan.extensions.recompute.rewrite import CloneGraph, clone_graph, relax_clones
 from memplan.extensions.recompute.snapshots import LARGEST
 from memplan.planner.errors import InputError, InvalidPlanError, OperationsError, TimeOverError, count_text
 from memplan.planner.model.problem import Problem
+from memplan.programs.lifetimes.ordered import problem_of_order
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.operations.graph_variants import replace_fields
+from memplan.programs.operations.order_check import peak_of
+from memplan.programs.order.answer import RecomputedPoint
+from memplan.programs.order.placement import PlannedOrders
+from memplan.programs.order.room_inside import enlarge_workspaces_for_regions
+from memplan.programs.order.search.solve import WORK_PER_S, OrderSearch, bound_unsearched, order_with_control
 from memplan.questions.inputs import PlanAndProblem
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control

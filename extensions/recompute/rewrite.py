@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.graph_variants import replace_fields
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.operations.graph_variants import replace_fields
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.order.search.parts import flatten_lists
 from memplan.extensions.recompute.again import may_run_again
 from memplan.extensions.recompute.core.kernels import LEAST, MOST_IN_STATE, NONE, LeastRuns, Reruns, least_work
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.order.search.parts import flatten_lists
 from memplan.solvers.core.tables import Reference
 from memplan.solvers.search.control import Control
 

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.order.search.parts import flatten_lists
 from memplan.extensions.recompute.again import may_run_again
 from memplan.extensions.recompute.core.kernels import Annealing, Replay, StayRows, anneal, replay_drops
 from memplan.extensions.recompute.states import reruns_of
 from memplan.planner.model.buffer_table import I64
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.order.search.parts import flatten_lists
 from memplan.solvers.core.tables import Reference
 
 _MOST_COST = 2**60

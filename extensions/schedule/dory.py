@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
-from memplan.extensions.networks.operations.graph import OperationGraph, graph_from
 from memplan.planner.errors import FormatError, excerpt
+from memplan.programs.operations.graph import OperationGraph, graph_from
 
 _OWN = ("DORY_node_parameters", "Layer_node_parameters")
 _KINDS = {"Convolution": "conv2d", "FullyConnected": "fully_connected", "Addition": "add"}

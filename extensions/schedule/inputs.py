@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from memplan.extensions.networks.inputs import GRAPH, graph_subject
-from memplan.extensions.networks.operations.graph import OperationGraph, graph_from
-from memplan.extensions.networks.order.options import unaligned_graph
 from memplan.extensions.schedule import dory
 from memplan.planner import formats
 from memplan.planner.errors import OptionError, ProblemError
 from memplan.planner.foreign import reading as importers
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.formats import memplan_json
+from memplan.programs.inputs import GRAPH, graph_subject
+from memplan.programs.operations.graph import OperationGraph, graph_from
+from memplan.programs.order.options import unaligned_graph
 from memplan.questions.inputs import require_object
 from memplan.questions.inputs.values import Input, InputValues
 from memplan.questions.reading import Reader

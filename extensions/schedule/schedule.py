@@ -11,7 +11,6 @@ from memplan.extensions.cascade.regions.regions import CascadeRegion
 from memplan.extensions.cascade.timing.inputs import TARGET
 from memplan.extensions.cascade.timing.network_run import NetworkStep, run_network
 from memplan.extensions.cascade.timing.target import Target
-from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.schedule.answer import Objective, ScheduleAnswer
 from memplan.extensions.schedule.inputs import PROBLEM
 from memplan.extensions.schedule.search.network_search import NetworkRun
@@ -20,6 +19,7 @@ from memplan.extensions.schedule.search.pads import renumber
 from memplan.extensions.schedule.search.placement import second_slots, slot_violation, slots_of
 from memplan.planner.errors import ProblemError, count_text
 from memplan.planner.model.rows import Bytes
+from memplan.programs.operations.graph import OperationGraph
 from memplan.questions.inputs.values import InputValues
 from memplan.questions.question import Control, Question, SearchOptions
 

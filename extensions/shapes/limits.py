@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from memplan.extensions.shapes.offset_programs import Evaluator
 from memplan.extensions.shapes.search.search import ProvedPrograms
-from memplan.extensions.shapes.symbols.polynomials import Polynomial, minus, plus, times, variable_names
-from memplan.extensions.shapes.symbols.problem import SymbolicProblem, point_text
-from memplan.extensions.shapes.symbols.sized import CompiledSizes
-from memplan.extensions.shapes.symbols.space import Space, Values
 from memplan.planner.errors import Option, OptionError, count_text, excerpt
+from memplan.programs.symbols.polynomials import Polynomial, minus, plus, times, variable_names
+from memplan.programs.symbols.problem import SymbolicProblem, point_text
+from memplan.programs.symbols.sized import CompiledSizes
+from memplan.programs.symbols.space import Space, Values
 from memplan.questions.question import Answer
 
 MOST_SCANNED = 1_000_000

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from memplan.extensions.shapes.symbols.problem import SymbolicProblem, point_text
-from memplan.extensions.shapes.symbols.sized import compile_sizes
-from memplan.extensions.shapes.symbols.space import Values
 from memplan.planner.errors import ProblemError
 from memplan.planner.model.rows import Value
+from memplan.programs.symbols.problem import SymbolicProblem, point_text
+from memplan.programs.symbols.sized import compile_sizes
+from memplan.programs.symbols.space import Values
 from memplan.questions.question import Answer
 
 Index = Annotated[int, Field(ge=0)]

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from memplan.extensions.networks.operations.graph_facts import TensorRole
 from memplan.extensions.shapes.offset_programs import OffsetPrograms, Terms
-from memplan.extensions.shapes.symbols.polynomials import Monomial, Polynomial
-from memplan.extensions.shapes.symbols.sized import CompiledSizes
-from memplan.extensions.shapes.symbols.space import Floor
+from memplan.programs.operations.graph_facts import TensorRole
+from memplan.programs.symbols.polynomials import Monomial, Polynomial
+from memplan.programs.symbols.sized import CompiledSizes
+from memplan.programs.symbols.space import Floor
 
 _C_HEAD = """\
 /* Offsets of {count} buffers for all values of {names}, by memplan.

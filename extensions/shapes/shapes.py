@@ -7,15 +7,12 @@ from typing import Annotated, Literal, cast
 
 from pydantic import Field
 
-from memplan.extensions.checkers import all_values
+from memplan.checkers import all_values
 from memplan.extensions.shapes.limits import ShapesLimits, bound_at, check_limits, limits_of
 from memplan.extensions.shapes.offset_programs import UNPROVED, Evaluator, Index, OffsetProgram, ProgramsProof
 from memplan.extensions.shapes.program_source import SOURCES
 from memplan.extensions.shapes.search.search import ProvedPrograms, search_programs
 from memplan.extensions.shapes.symbolic_input import EXAMPLE, SYMBOLIC, GivenValues, SymbolicOptions, read_sizes
-from memplan.extensions.shapes.symbols.comparing import samples, step_ranges
-from memplan.extensions.shapes.symbols.problem import SymbolicProblem, SymbolicTensor, point_text
-from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.extensions.shapes.verify_programs import verify_programs
 from memplan.extensions.shapes.verify_shapes import (
     OFFSETS,
@@ -26,6 +23,9 @@ from memplan.extensions.shapes.verify_shapes import (
 )
 from memplan.planner.errors import InvalidPlanError, Option, OptionError, count_text, excerpt
 from memplan.planner.model.rows import Bytes, Id
+from memplan.programs.symbols.comparing import samples, step_ranges
+from memplan.programs.symbols.problem import SymbolicProblem, SymbolicTensor, point_text
+from memplan.programs.symbols.space import SymbolRange
 from memplan.questions.inputs.values import InputValues
 from memplan.questions.question import Answer, Control, Question
 

@@ -9,8 +9,6 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from memplan.extensions.shapes.symbolic_models import read_symbolic
-from memplan.extensions.shapes.symbols.problem import SymbolicBuffer, SymbolicProblem
-from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.planner import formats
 from memplan.planner.errors import OptionError, ProblemError, excerpt
 from memplan.planner.foreign import reading as importers
@@ -18,6 +16,8 @@ from memplan.planner.formats import memplan_json
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Name
+from memplan.programs.symbols.problem import SymbolicBuffer, SymbolicProblem
+from memplan.programs.symbols.space import SymbolRange
 from memplan.questions.inputs import FILE, Base64, read_problem_field, require_object
 from memplan.questions.inputs.values import Input, InputValues, Subject
 from memplan.questions.question import ForeignOptions

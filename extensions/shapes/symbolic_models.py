@@ -11,12 +11,6 @@ import re
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 
-from memplan.extensions.networks.models.imported_program import ImportedProgram
-from memplan.extensions.networks.operations.graph_facts import TensorRole
-from memplan.extensions.shapes.symbols.comparing import samples
-from memplan.extensions.shapes.symbols.numbers import SymbolicNumber, SymbolicNumbers, max_number
-from memplan.extensions.shapes.symbols.problem import SymbolicBuffer, SymbolicProblem, SymbolicTensor, point_text
-from memplan.extensions.shapes.symbols.space import Space, SymbolRange, Values
 from memplan.planner.errors import FormatError, Option, OptionError, ProblemError, excerpt
 from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.foreign.imported import ImportedProblem, stranger_bytes
@@ -25,6 +19,12 @@ from memplan.planner.foreign.reading import detect, read_model
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Id
 from memplan.planner.systems import file_readers
+from memplan.programs.models.imported_program import ImportedProgram
+from memplan.programs.operations.graph_facts import TensorRole
+from memplan.programs.symbols.comparing import samples
+from memplan.programs.symbols.numbers import SymbolicNumber, SymbolicNumbers, max_number
+from memplan.programs.symbols.problem import SymbolicBuffer, SymbolicProblem, SymbolicTensor, point_text
+from memplan.programs.symbols.space import Space, SymbolRange, Values
 
 _COMPARED = 3
 """The number of values, besides corners, at which the symbolic problem is compared with plain numbers."""

@@ -7,9 +7,9 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from memplan.extensions.shapes.offset_programs import OffsetProgram, OffsetPrograms
-from memplan.extensions.shapes.symbols.problem import SymbolicProblem, point_text
-from memplan.extensions.shapes.symbols.space import Values
 from memplan.planner.model.rows import WireValue
+from memplan.programs.symbols.problem import SymbolicProblem, point_text
+from memplan.programs.symbols.space import Values
 
 MOST_FOUND = 20
 _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {

@@ -11,15 +11,15 @@ import numpy as np
 from pydantic import Field
 
 from memplan.extensions.shapes.search.certificate import prove_within
-from memplan.extensions.shapes.symbols.comparing import samples
-from memplan.extensions.shapes.symbols.polynomials import Key, Polynomial, hashable_form, minus, plus, scale
-from memplan.extensions.shapes.symbols.problem import SymbolicProblem, point_text
-from memplan.extensions.shapes.symbols.reading import MOST_CHARACTERS, parse_expression
-from memplan.extensions.shapes.symbols.sized import CompiledSizes, compile_sizes
-from memplan.extensions.shapes.symbols.space import Values
 from memplan.planner.errors import PlanError, excerpt
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.rows import Bytes, Name, Value
+from memplan.programs.symbols.comparing import samples
+from memplan.programs.symbols.polynomials import Key, Polynomial, hashable_form, minus, plus, scale
+from memplan.programs.symbols.problem import SymbolicProblem, point_text
+from memplan.programs.symbols.reading import MOST_CHARACTERS, parse_expression
+from memplan.programs.symbols.sized import CompiledSizes, compile_sizes
+from memplan.programs.symbols.space import Values
 from memplan.questions.inputs import require_object
 from memplan.questions.inputs.values import Input
 from memplan.questions.question import Answer

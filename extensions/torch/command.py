@@ -26,7 +26,6 @@ from memplan.api.cli.streams import (
     write_output,
 )
 from memplan.extensions.torch import graph_fits
-from memplan.extensions.torch.files.snapshot import recorded_steps
 from memplan.extensions.torch.graph_fits import GraphFits
 from memplan.extensions.torch.inside.advice import Advice
 from memplan.extensions.torch.inside.answer import FitsAnswer, SnapshotAnswer, Ways, fits_of_snapshot
@@ -36,6 +35,7 @@ from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.errors.extras import require_packages
 from memplan.planner.model.sizes import size_text
 from memplan.questions.reading import validate_options
+from memplan.runtimes.torch.snapshot import recorded_steps
 
 
 def terminal_lines(answer: FitsAnswer | SnapshotAnswer | GraphFits) -> Iterator[str]:
@@ -236,7 +236,7 @@ def _answer_for_file(data: bytes, options: dict[str, Any], dims: Sequence[str]) 
 
 def _graph_of(path: str, answer: FitsAnswer | SnapshotAnswer | GraphFits) -> bytes:
     """Return the graph of a step's operations as JSON."""
-    from memplan.extensions.networks.operations.graph import write_graph
+    from memplan.programs.operations.graph import write_graph
 
     if not isinstance(answer, FitsAnswer) or answer.graph is None:
         raise OptionError(f"-o {path}: must be another file, because only a step of a script has operations")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.planner.errors import FormatError
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import detect, read_model
 from memplan.planner.model.sizes import size_text
+from memplan.programs.models.imported_program import ImportedProgram
 from memplan.questions.question import Answer
 from memplan.questions.reading import validate_options
 from memplan.solvers.portfolio.solve import solve

@@ -12,11 +12,11 @@ from tvm import relax
 from tvm.ir import Call, IRModule, Op
 from tvm.ir.transform import PassContext, module_pass
 
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.order.options import OrderOptions
-from memplan.extensions.networks.order.order import order
 from memplan.extensions.tvm.places import ALIGNMENT
 from memplan.extensions.tvm.tensors import VIEWS, Bounds, Value, Values, leaves_of, lengths_of
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.order.options import OrderOptions
+from memplan.programs.order.order import order
 
 _IN_PLACE = Op.get("relax.call_tir_inplace")
 

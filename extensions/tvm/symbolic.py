@@ -12,12 +12,12 @@ from tvm.ir import Range, Var
 
 from memplan.extensions.shapes.search.search import search_programs
 from memplan.extensions.shapes.shapes import ShapesOptions
-from memplan.extensions.shapes.symbols.comparing import samples
-from memplan.extensions.shapes.symbols.problem import SymbolicBuffer, SymbolicProblem
-from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.extensions.tvm.places import ALIGNMENT, StoragePlaces, check_places
 from memplan.extensions.tvm.tensors import AllocatedTensor, Bounds
 from memplan.planner.errors import InputError
+from memplan.programs.symbols.comparing import samples
+from memplan.programs.symbols.problem import SymbolicBuffer, SymbolicProblem
+from memplan.programs.symbols.space import SymbolRange
 from memplan.questions.question import Control
 
 MOST_PARTS = 2000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator
 
-from memplan.extensions.checkers.tests.best_claims import best_goals, is_claim_of
+from memplan.checkers.tests.best_claims import best_goals, is_claim_of
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, Profile
 from memplan.solvers.certificates.certify import Certificate

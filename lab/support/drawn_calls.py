@@ -14,12 +14,12 @@ from lab.support.feature_pairs import FEATURES, Case
 from lab.support.heavy_bodies import Data, body_bytes, file_body, graph, problem_body, statements
 from memplan.api.request_bodies import JSON
 from memplan.api.requests import head_of, parse_request
-from memplan.extensions.models.tests.litert_models import random_model
-from memplan.extensions.systems.tests import foreign_files
 from memplan.planner.errors import InputError
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.problem import Problem
 from memplan.questions import QUESTIONS
+from memplan.runtimes.tests import foreign_files
+from memplan.runtimes.tests.litert_models import random_model
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control

@@ -9,10 +9,10 @@ import torch
 from torch.export.experimental import _export_forward_backward
 
 from memplan.extensions.shapes.symbolic_models import read_symbolic
-from memplan.extensions.shapes.symbols.problem import SymbolicProblem
-from memplan.extensions.shapes.symbols.space import SymbolRange
-from memplan.extensions.torch.files import archive
 from memplan.extensions.torch.tests.torch_zoo import MODELS, Network
+from memplan.programs.symbols.problem import SymbolicProblem
+from memplan.programs.symbols.space import SymbolRange
+from memplan.runtimes.torch import archive
 
 STEPS = "untied encoder translator vit resnet18 mobilenet_v2 unet densenet graph autoencoder"
 NETWORKS = "gpt2 llama experts encoder translator resnet18 mobilenet_v3 densenet shufflenet unet"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Check what `python -m lab.zoo write MODEL FOLDER` wrote, without memplan: lab/zoo/check.sh FOLDER, from a checkout.
 set -eu
-programs=extensions/checkers
+programs=checkers
 for proof in "$1"/*.proof; do
     name=${proof%.proof}
     case $name in

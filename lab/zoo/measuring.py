@@ -14,10 +14,6 @@ import torch
 
 from lab.zoo.models import Model, loss_of
 from lab.zoo.planners import PLANNERS
-from memplan.extensions.networks.lifetimes.ordered import problem_of_order
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.order.options import OrderOptions
-from memplan.extensions.networks.order.order import order
 from memplan.extensions.torch.inside.recording import Recording
 from memplan.extensions.torch.inside.step import TorchStep
 from memplan.extensions.torch.inside.ways import graph_of
@@ -25,6 +21,10 @@ from memplan.planner.errors import MemplanError
 from memplan.planner.formats.minimalloc_csv import write_plan, write_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.programs.lifetimes.ordered import problem_of_order
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.order.options import OrderOptions
+from memplan.programs.order.order import order
 from memplan.solvers.certificates.certify import certify
 from memplan.solvers.portfolio.solve import solve
 

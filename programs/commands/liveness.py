@@ -5,8 +5,8 @@ from __future__ import annotations
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.asking import answer_of_call, end_call, read_call, write_answer
 from memplan.api.cli.question_command import command_of
-from memplan.extensions.networks.liveness.liveness import QUESTION
 from memplan.files import write_problem
+from memplan.programs.liveness.liveness import QUESTION
 
 
 @command_of(QUESTION, forms=(".json", ".csv", ""))

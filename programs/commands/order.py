@@ -10,12 +10,12 @@ from memplan.api.cli.asking import Call, answer_of_call, end_call, read_call, wr
 from memplan.api.cli.flags import Flag, integer
 from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import CERTIFICATE, PAGE, suffix_of
-from memplan.extensions.networks.order.order import QUESTION
 from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.systems import systems
+from memplan.programs.order.order import QUESTION
 
 if TYPE_CHECKING:
-    from memplan.extensions.networks.commands.writing import ModelForm
+    from memplan.programs.commands.writing import ModelForm
 
 MODELS = tuple(suffix for each in systems() if each.reorders for row in each.readers for suffix in row.suffixes)
 """The suffixes of those model files that can be written with another operation order."""
@@ -51,7 +51,7 @@ def order(line: CommandLine) -> int:
 def load_writing(given: Mapping[str, Any]) -> None:
     """Import the module `writing` if an output path in `given` has the suffix of a model file."""
     if any(suffix_of(path) in MODELS for path in given["outputs"] or ()):
-        import memplan.extensions.networks.commands.writing  # noqa: F401
+        import memplan.programs.commands.writing  # noqa: F401
 
 
 def refuse_no_model(call: Call) -> None:
@@ -61,7 +61,7 @@ def refuse_no_model(call: Call) -> None:
             continue
         if call.reader.imported is None:
             raise OptionError(f"output: must not be a model unless the input is a model, got {excerpt(path)}")
-        from memplan.extensions.networks.commands.writing import refuse_other_format
+        from memplan.programs.commands.writing import refuse_other_format
 
         refuse_other_format(call.reader, path)
 
@@ -95,7 +95,7 @@ def _model_bytes(call: Call, answer: Any, path: str) -> bytes | None:
     """Return the model file with reordered operations; None if the answer has no plan or the order gains nothing."""
     if not _has_plan(call, answer, path):
         return None
-    from memplan.extensions.networks.commands.writing import write_model
+    from memplan.programs.commands.writing import write_model
 
     return model_if_gained(call, write_model(call.reader, answer), path)
 

@@ -11,13 +11,13 @@ from pydantic_core import to_json
 
 from memplan.api.cli.asking import Call
 from memplan.api.cli.streams import FOLDER, suffix_of, warning_lines, write_output
-from memplan.extensions.networks.order.moving import order_for_moves
-from memplan.extensions.networks.order.reordering import reorder
 from memplan.files import prefix_file_name
 from memplan.planner.errors import OptionError
 from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.problem import Problem
+from memplan.programs.order.moving import order_for_moves
+from memplan.programs.order.reordering import reorder
 from memplan.questions.question import Control
 from memplan.questions.reading import ReadOptions
 from memplan.questions.reading.adapting import adapt_problem

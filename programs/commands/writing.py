@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from memplan.extensions.networks.models.sequence import write_reordered
-from memplan.extensions.networks.order.answer import OrderAnswer
-from memplan.extensions.networks.order.search.regions import permute
 from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.foreign import reading as importers
 from memplan.planner.foreign.arena import ModelArena, rules_of
 from memplan.planner.systems import file_readers
+from memplan.programs.models.sequence import write_reordered
+from memplan.programs.order.answer import OrderAnswer
+from memplan.programs.order.search.regions import permute
 from memplan.questions.reading import Reader
 
 RUNTIME = "TFLite Micro"

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
-from memplan.extensions.networks.lifetimes.expansion import expand
-from memplan.extensions.networks.lifetimes.ordered import problem_of_order
-from memplan.extensions.networks.lifetimes.timeline import NOWHERE
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.operations import Operations
 from memplan.planner.errors import OptionError
 from memplan.planner.foreign.imported import BufferUses, ImportedProblem, merged_accesses
+from memplan.programs.lifetimes.expansion import expand
+from memplan.programs.lifetimes.ordered import problem_of_order
+from memplan.programs.lifetimes.timeline import NOWHERE
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.operations.operations import Operations
 
 _READS, _WRITES = ("read", "update"), ("write", "update", "part", "scratch")
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import lcm
 
-from memplan.extensions.networks.lifetimes.timeline import NOWHERE, Action, Activation, Mark, Role, Variable
-from memplan.extensions.networks.operations.operations import DeclaredBuffer, Function, Operations
 from memplan.planner.errors import OperationsError, excerpt
 from memplan.planner.model.rows import MAX_BYTES
+from memplan.programs.lifetimes.timeline import NOWHERE, Action, Activation, Mark, Role, Variable
+from memplan.programs.operations.operations import DeclaredBuffer, Function, Operations
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,11 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate, combinations, islice, product
 from typing import Any, get_args
 
-from memplan.extensions.networks.lifetimes.expansion import expand
-from memplan.extensions.networks.lifetimes.facts import (
+from memplan.planner.errors import OperationsError, TimeOverError, count_text, excerpt
+from memplan.planner.model.finding import Finding
+from memplan.planner.model.problem import Problem
+from memplan.programs.lifetimes.expansion import expand
+from memplan.programs.lifetimes.facts import (
     Analysis,
     Event,
     FunctionFacts,
@@ -19,7 +22,7 @@ from memplan.extensions.networks.lifetimes.facts import (
     TemporaryCounts,
     Workspace,
 )
-from memplan.extensions.networks.lifetimes.lifetimes import (
+from memplan.programs.lifetimes.lifetimes import (
     Liveness,
     PlannedVariable,
     Reading,
@@ -28,12 +31,9 @@ from memplan.extensions.networks.lifetimes.lifetimes import (
     is_planned,
     lifetimes,
 )
-from memplan.extensions.networks.lifetimes.timeline import NOWHERE, BranchChoice, ProgramTimeline
-from memplan.extensions.networks.lifetimes.uses import WRITING_IN_PART, first_access
-from memplan.extensions.networks.operations.operations import Operations
-from memplan.planner.errors import OperationsError, TimeOverError, count_text, excerpt
-from memplan.planner.model.finding import Finding
-from memplan.planner.model.problem import Problem
+from memplan.programs.lifetimes.timeline import NOWHERE, BranchChoice, ProgramTimeline
+from memplan.programs.lifetimes.uses import WRITING_IN_PART, first_access
+from memplan.programs.operations.operations import Operations
 
 _LARGE = 10_000
 """The number of buffers above which an analysis takes long, so it checks the time limit."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from memplan.extensions.networks.lifetimes.activations import Activations, CallWorkspace
-from memplan.extensions.networks.lifetimes.timeline import (
+from memplan.planner.errors import OperationsError
+from memplan.planner.foreign.programs import TOO_MANY
+from memplan.programs.lifetimes.activations import Activations, CallWorkspace
+from memplan.programs.lifetimes.timeline import (
     NOWHERE,
     Action,
     BlockPart,
@@ -17,8 +19,8 @@ from memplan.extensions.networks.lifetimes.timeline import (
     StatementBlock,
     Stretch,
 )
-from memplan.extensions.networks.operations.operations import Operations
-from memplan.extensions.networks.operations.statements import (
+from memplan.programs.operations.operations import Operations
+from memplan.programs.operations.statements import (
     Alloc,
     Branches,
     Call,
@@ -28,8 +30,6 @@ from memplan.extensions.networks.operations.statements import (
     Statement,
     walk_statements,
 )
-from memplan.planner.errors import OperationsError
-from memplan.planner.foreign.programs import TOO_MANY
 
 T = TypeVar("T")
 MAX_EXPANDED = 1_000_000

@@ -7,13 +7,13 @@ from typing import Any, Literal
 
 from pydantic import field_serializer
 
-from memplan.extensions.networks.lifetimes.lifetimes import Liveness, Reading, Temporaries
-from memplan.extensions.networks.lifetimes.uses import Where
-from memplan.extensions.networks.operations.operations import OrderStatus
 from memplan.planner.model.field_docs import DescribedFields
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import WireValue
+from memplan.programs.lifetimes.lifetimes import Liveness, Reading, Temporaries
+from memplan.programs.lifetimes.uses import Where
+from memplan.programs.operations.operations import OrderStatus
 
 
 @dataclass(frozen=True)

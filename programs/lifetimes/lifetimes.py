@@ -12,7 +12,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from memplan.extensions.networks.lifetimes.timeline import (
+from memplan.planner.errors import OperationsError
+from memplan.planner.model.rows import WireValue
+from memplan.programs.lifetimes.timeline import (
     NOWHERE,
     BlockPart,
     BranchChoice,
@@ -20,7 +22,7 @@ from memplan.extensions.networks.lifetimes.timeline import (
     StatementBlock,
     Variable,
 )
-from memplan.extensions.networks.lifetimes.uses import (
+from memplan.programs.lifetimes.uses import (
     Lifetime,
     Use,
     family_uses,
@@ -28,8 +30,6 @@ from memplan.extensions.networks.lifetimes.uses import (
     uses_by_part,
     uses_in_run,
 )
-from memplan.planner.errors import OperationsError
-from memplan.planner.model.rows import WireValue
 
 Liveness = Literal["usage", "scope"]
 Temporaries = Literal["nested", "lifted"]

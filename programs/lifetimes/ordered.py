@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.in_place import input_of_output_in_order
-from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.planner.errors import OperationsError
 from memplan.planner.model.problem import Problem
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.operations.in_place import input_of_output_in_order
+from memplan.programs.operations.order_check import peak_of
 
 
 def problem_of_order(graph: OperationGraph, order: Sequence[int], *, alignment: int = 1) -> Problem:

@@ -14,8 +14,12 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.extensions.networks.lifetimes.expansion import expand
-from memplan.extensions.networks.lifetimes.timeline import (
+from memplan.planner.errors import MAX_SHOWN, PlanError, Sentence, excerpt, prefix_sentence, unique_rule
+from memplan.planner.model.columns import repeated_positions
+from memplan.planner.model.field_docs import DescribedFields
+from memplan.planner.model.plan import Plan
+from memplan.programs.lifetimes.expansion import expand
+from memplan.programs.lifetimes.timeline import (
     NOWHERE,
     Action,
     BlockPart,
@@ -24,11 +28,7 @@ from memplan.extensions.networks.lifetimes.timeline import (
     ProgramTimeline,
     StatementBlock,
 )
-from memplan.extensions.networks.operations.operations import Operations
-from memplan.planner.errors import MAX_SHOWN, PlanError, Sentence, excerpt, prefix_sentence, unique_rule
-from memplan.planner.model.columns import repeated_positions
-from memplan.planner.model.field_docs import DescribedFields
-from memplan.planner.model.plan import Plan
+from memplan.programs.operations.operations import Operations
 
 _READS: frozenset[Action] = frozenset(("read", "update", "hold"))
 _WRITES: frozenset[Action] = frozenset(("write", "update", "scratch"))

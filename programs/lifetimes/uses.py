@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, get_args
 
-from memplan.extensions.networks.lifetimes.timeline import (
+from memplan.programs.lifetimes.timeline import (
     NOWHERE,
     Action,
     BlockPart,

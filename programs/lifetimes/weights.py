@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from memplan.extensions.networks.operations.operations import Operations
-from memplan.extensions.networks.operations.statements import Call, Operation, Repetition, Statement, nested_blocks
+from memplan.programs.operations.operations import Operations
+from memplan.programs.operations.statements import Call, Operation, Repetition, Statement, nested_blocks
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,6 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field
 
-from memplan.extensions.networks.inputs import OPERATIONS
-from memplan.extensions.networks.lifetimes import Analysis, Reading, analyse, expand, problem_of, problem_of_timeline
-from memplan.extensions.networks.lifetimes.activations import CallWorkspace
-from memplan.extensions.networks.lifetimes.lifetimes import Liveness, Temporaries
-from memplan.extensions.networks.lifetimes.shadow import Clobber, shadow
-from memplan.extensions.networks.operations.operations import Operations
 from memplan.planner.errors import count_text
 from memplan.planner.extensions import Hook
 from memplan.planner.model.field_docs import DescribedFields
@@ -22,6 +16,12 @@ from memplan.planner.model.plan import Plan, Status
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import PoolNames
 from memplan.planner.model.sizes import size_text
+from memplan.programs.inputs import OPERATIONS
+from memplan.programs.lifetimes import Analysis, Reading, analyse, expand, problem_of, problem_of_timeline
+from memplan.programs.lifetimes.activations import CallWorkspace
+from memplan.programs.lifetimes.lifetimes import Liveness, Temporaries
+from memplan.programs.lifetimes.shadow import Clobber, shadow
+from memplan.programs.operations.operations import Operations
 from memplan.questions.inputs import PLAN
 from memplan.questions.question import Answer, Control, Question, QuestionOptions
 from memplan.solvers.portfolio.solve import solve

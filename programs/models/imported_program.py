@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from memplan.extensions.networks.lifetimes import expand, problem_of, read_before_written
-from memplan.extensions.networks.lifetimes.accesses import uses_of
-from memplan.extensions.networks.lifetimes.weights import weights_of
-from memplan.extensions.networks.models.over_inputs import problem_in_place
-from memplan.extensions.networks.models.program_names import program_names
-from memplan.extensions.networks.operations.graph_facts import ProgramFacts
-from memplan.extensions.networks.operations.operations import Operations, operations_from
-from memplan.extensions.networks.operations.program_graph import facts_of_names
 from memplan.planner.foreign.imported import BufferUses, ImportedProblem
 from memplan.planner.foreign.program_names import ProgramNames
 from memplan.planner.model.problem import Problem
+from memplan.programs.lifetimes import expand, problem_of, read_before_written
+from memplan.programs.lifetimes.accesses import uses_of
+from memplan.programs.lifetimes.weights import weights_of
+from memplan.programs.models.over_inputs import problem_in_place
+from memplan.programs.models.program_names import program_names
+from memplan.programs.operations.graph_facts import ProgramFacts
+from memplan.programs.operations.operations import Operations, operations_from
+from memplan.programs.operations.program_graph import facts_of_names
 
 
 @dataclass(frozen=True, eq=False)

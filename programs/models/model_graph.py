@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from memplan.extensions.networks.models.imported_program import ImportedProgram
-from memplan.extensions.networks.operations.graph import OperationGraph, graph_from
-from memplan.extensions.networks.operations.operations import operations_from
-from memplan.extensions.networks.operations.program_graph import ProgramGraph, facts_of_names, program_graph
 from memplan.planner import formats
 from memplan.planner.errors import FormatError, OperationsError
 from memplan.planner.extensions import import_object
@@ -17,6 +13,10 @@ from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import detect, read_model, refuse_foreign_options
 from memplan.planner.formats.memplan_json import parse, refuse_unless_graph
 from memplan.planner.systems import file_readers
+from memplan.programs.models.imported_program import ImportedProgram
+from memplan.programs.operations.graph import OperationGraph, graph_from
+from memplan.programs.operations.operations import operations_from
+from memplan.programs.operations.program_graph import ProgramGraph, facts_of_names, program_graph
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,16 @@ from collections.abc import Collection
 from math import lcm
 from typing import Any
 
-from memplan.extensions.networks.operations.graph_facts import ProgramFacts
-from memplan.extensions.networks.operations.graph_variants import allow_overwriting
-from memplan.extensions.networks.operations.in_place import input_of_output_in_order
-from memplan.extensions.networks.operations.operations import Operations
-from memplan.extensions.networks.operations.program_graph import program_graph
 from memplan.planner.bounds.lower_bound import lower_bound
 from memplan.planner.errors import OperationsError, OptionError, excerpt
 from memplan.planner.foreign.imported import ImportedProblem, stranger_bytes
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem, replace_fields
+from memplan.programs.operations.graph_facts import ProgramFacts
+from memplan.programs.operations.graph_variants import allow_overwriting
+from memplan.programs.operations.in_place import input_of_output_in_order
+from memplan.programs.operations.operations import Operations
+from memplan.programs.operations.program_graph import program_graph
 from memplan.questions.reading import Reader
 
 _PLACED = ("offset", "relative", "no_cross")

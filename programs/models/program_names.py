@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from memplan.extensions.networks.lifetimes import analyse
-from memplan.extensions.networks.operations.graph_facts import ProgramFacts, TensorFacts
-from memplan.extensions.networks.operations.operations import Operations
-from memplan.extensions.networks.operations.statements import Repetition
 from memplan.planner.foreign.program_names import NO_NAMES, NamedTime, ProgramNames, Span
 from memplan.planner.model.problem import Problem
+from memplan.programs.lifetimes import analyse
+from memplan.programs.operations.graph_facts import ProgramFacts, TensorFacts
+from memplan.programs.operations.operations import Operations
+from memplan.programs.operations.statements import Repetition
 
 _STEPS_AT_MOST = 200_000
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.planner.errors import FormatError
 from memplan.planner.extensions import import_object
 from memplan.planner.foreign.reading import detect
 from memplan.planner.systems import system_of, systems
+from memplan.programs.operations.graph import OperationGraph
 
 Where = tuple[int, ...]
 """The path to a list of operations inside a file; the empty path denotes the main list."""

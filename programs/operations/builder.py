@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from memplan.extensions.networks.operations.operations import Operations, operations_from
+from memplan.programs.operations.operations import Operations, operations_from
 
 
 class FunctionBuilder:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph
+from memplan.programs.operations.graph import GraphOperation, OperationGraph
 
 _PRODUCTS = ("matmul", "fully_connected", "gemm", "dense", "linear")
 _CONVOLUTION = "conv"

@@ -14,7 +14,6 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, WrapValidator, model_validator
 from pydantic_core import to_json
 
-from memplan.extensions.networks.operations.graph_facts import Attributes, Shape, TensorFacts
 from memplan.planner.errors import (
     MAX_SHOWN,
     Break,
@@ -30,6 +29,7 @@ from memplan.planner.formats.memplan_json import parse
 from memplan.planner.model.columns import repeated_positions
 from memplan.planner.model.parts import validate_in_parts
 from memplan.planner.model.rows import MAX_BYTES, Bytes, Name, Value, tuple_from_list
+from memplan.programs.operations.graph_facts import Attributes, Shape, TensorFacts
 
 FORMAT: Literal["operations-by-bytes/1"] = "operations-by-bytes/1"
 RegionKind = Literal["branch", "loop", "call"]

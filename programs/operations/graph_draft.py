@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph, Region, RegionKind
-from memplan.extensions.networks.operations.graph_facts import OperationFacts, ProgramFacts, TensorFacts, TensorRole
-from memplan.extensions.networks.operations.operations import Operations
-from memplan.extensions.networks.operations.order_check import peak_of
-from memplan.extensions.networks.operations.statement_uses import FunctionUses, Placed
-from memplan.extensions.networks.operations.statements import (
+from memplan.planner.errors import Location, OperationsError
+from memplan.programs.operations.graph import GraphOperation, OperationGraph, Region, RegionKind
+from memplan.programs.operations.graph_facts import OperationFacts, ProgramFacts, TensorFacts, TensorRole
+from memplan.programs.operations.operations import Operations
+from memplan.programs.operations.order_check import peak_of
+from memplan.programs.operations.statement_uses import FunctionUses, Placed
+from memplan.programs.operations.statements import (
     Alloc,
     Branches,
     Call,
@@ -22,7 +23,6 @@ from memplan.extensions.networks.operations.statements import (
     named_buffers,
     nested_blocks,
 )
-from memplan.planner.errors import Location, OperationsError
 
 MAX_DEPTH = 100
 """The maximum nesting depth of regions in a graph."""

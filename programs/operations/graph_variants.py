@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph, Pair
-from memplan.extensions.networks.operations.graph_facts import OVERWRITING, UPDATING, bits_of
 from memplan.planner.errors import OperationsError, OptionError, excerpt
+from memplan.programs.operations.graph import GraphOperation, OperationGraph, Pair
+from memplan.programs.operations.graph_facts import OVERWRITING, UPDATING, bits_of
 
 
 def replace_fields(graph: OperationGraph, **fields: Any) -> OperationGraph:

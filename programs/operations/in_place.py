@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 
-from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.programs.operations.graph import OperationGraph
 
 
 def overwritable_inputs(graph: OperationGraph, operation: int) -> dict[int, list[int]]:

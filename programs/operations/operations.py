@@ -10,18 +10,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError, WrapValidator, model_validator
 
-from memplan.extensions.networks.operations.graph_facts import Shape, bits_of
-from memplan.extensions.networks.operations.statements import (
-    Alloc,
-    Body,
-    Call,
-    Free,
-    Names,
-    SomeNames,
-    flatten_tuples,
-    named_buffers,
-    walk_statements,
-)
 from memplan.planner.errors import (
     MAX_SHOWN,
     ONE_OF_THEM,
@@ -39,6 +27,18 @@ from memplan.planner.model.columns import repeated_positions
 from memplan.planner.model.parts import entries_in_parts, validate_in_parts
 from memplan.planner.model.problem import Objective, Pool
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, PoolNames, WireValue
+from memplan.programs.operations.graph_facts import Shape, bits_of
+from memplan.programs.operations.statements import (
+    Alloc,
+    Body,
+    Call,
+    Free,
+    Names,
+    SomeNames,
+    flatten_tuples,
+    named_buffers,
+    walk_statements,
+)
 
 OrderStatus = Literal["final", "tentative"]
 _MOST_NAMES, _MOST_FIELDS = 1_000_000, 1_000

@@ -8,9 +8,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
 
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.in_place import input_of_output
 from memplan.planner.errors import OperationsError
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.operations.in_place import input_of_output
 
 
 def peak_of(graph: OperationGraph, order: Sequence[int]) -> int:

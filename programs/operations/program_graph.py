@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.graph_draft import DrawnProgram, GraphDraft
-from memplan.extensions.networks.operations.graph_facts import (
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.operations.graph_draft import DrawnProgram, GraphDraft
+from memplan.programs.operations.graph_facts import (
     OVERWRITING,
     UPDATING,
     OperationFacts,
     ProgramFacts,
     TensorFacts,
 )
-from memplan.extensions.networks.operations.operations import Operations
-from memplan.extensions.networks.operations.order_check import peak_of
-from memplan.extensions.networks.operations.statements import (
+from memplan.programs.operations.operations import Operations
+from memplan.programs.operations.order_check import peak_of
+from memplan.programs.operations.statements import (
     Alloc,
     Branches,
     Free,

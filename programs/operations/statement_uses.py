@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from memplan.extensions.networks.operations.operations import Operations
-from memplan.extensions.networks.operations.statements import (
+from memplan.planner.errors import Location
+from memplan.programs.operations.operations import Operations
+from memplan.programs.operations.statements import (
     Branches,
     Call,
     Operation,
@@ -14,7 +15,6 @@ from memplan.extensions.networks.operations.statements import (
     Statement,
     walk_statements,
 )
-from memplan.planner.errors import Location
 
 Placed = tuple[Location, Statement]
 """The type of a statement with its location in the program."""

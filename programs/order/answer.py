@@ -9,11 +9,11 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, WrapValidator
 from pydantic.json_schema import SkipJsonSchema
 
-from memplan.extensions.networks.operations.costs import costs_of
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.in_place import input_of_output_in_order
-from memplan.extensions.networks.operations.order_check import move_count
 from memplan.planner.model.field_docs import DescribedFields
+from memplan.programs.operations.costs import costs_of
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.operations.in_place import input_of_output_in_order
+from memplan.programs.operations.order_check import move_count
 from memplan.questions.explain.values import RegionOrder as RegionOrder
 from memplan.questions.inputs import PlanAndProblem
 from memplan.questions.question import Answer, AnswerOfFile

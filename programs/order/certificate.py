@@ -13,19 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from memplan.extensions.checkers import order as checker
-from memplan.extensions.networks.operations.graph import OperationGraph, write_graph
-from memplan.extensions.networks.order.answer import (
+from memplan.checkers import order as checker
+from memplan.planner.errors import count_text
+from memplan.programs.operations.graph import OperationGraph, write_graph
+from memplan.programs.order.answer import (
     BoundCertificate,
     CutWitness,
     NeedWitness,
     OrderAnswer,
     StateWitness,
 )
-from memplan.extensions.networks.order.core.kernels import CUT, close_cheaply
-from memplan.extensions.networks.order.search.cuts import ENDLESS, FlowArcs
-from memplan.extensions.networks.order.search.searched import SearchTooLargeError, search_lines
-from memplan.planner.errors import count_text
+from memplan.programs.order.core.kernels import CUT, close_cheaply
+from memplan.programs.order.search.cuts import ENDLESS, FlowArcs
+from memplan.programs.order.search.searched import SearchTooLargeError, search_lines
 from memplan.solvers.core.tables import Reference
 from memplan.solvers.search.meanwhile import polling_flag
 

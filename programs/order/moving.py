@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from math import inf
 from random import Random
 
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.order_check import peak_of
-from memplan.extensions.networks.order.answer import MovedOrder, OrderAnswer
 from memplan.planner.model.moving import moving_buffers
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.operations.order_check import peak_of
+from memplan.programs.order.answer import MovedOrder, OrderAnswer
 from memplan.questions.inputs import PlanAndProblem
 from memplan.solvers.moves.capacities import capacities
 from memplan.solvers.moves.greedy import greedy_pieces

@@ -7,12 +7,12 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from memplan.extensions.networks.inputs import read_graph
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.graph_variants import allow_overwriting, count_resident, tensor_named
 from memplan.planner.errors import Option, OptionError, excerpt
 from memplan.planner.model.rows import Alignment, Bytes
 from memplan.planner.model.sizes import parse_size, rule_error, share_of
+from memplan.programs.inputs import read_graph
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.operations.graph_variants import allow_overwriting, count_resident, tensor_named
 from memplan.questions.inputs.values import InputValues
 from memplan.questions.question import SearchOptions, Seconds
 from memplan.questions.reading import Reader

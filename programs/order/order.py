@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from memplan.extensions.networks.inputs import GRAPH
-from memplan.extensions.networks.lifetimes.accesses import GraphProblem
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.graph_variants import fix_alternatives
-from memplan.extensions.networks.operations.order_check import peak_of
-from memplan.extensions.networks.order.answer import OrderAnswer
-from memplan.extensions.networks.order.certificate import TIME_LIMIT_S as CERTIFICATE_S
-from memplan.extensions.networks.order.certificate import certify_order
-from memplan.extensions.networks.order.moving import order_for_moves
-from memplan.extensions.networks.order.options import OrderOptions
-from memplan.extensions.networks.order.placement import order_and_place
-from memplan.extensions.networks.order.search.regions import set_region_orders
-from memplan.extensions.networks.order.search.solve import LARGE, answer_for_given_order
-from memplan.extensions.networks.order.ways import alternatives_of_least_work, choose_cheapest_ways
 from memplan.planner.errors import OperationsError
 from memplan.planner.extensions import Hook
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import gap_text
+from memplan.programs.inputs import GRAPH
+from memplan.programs.lifetimes.accesses import GraphProblem
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.operations.graph_variants import fix_alternatives
+from memplan.programs.operations.order_check import peak_of
+from memplan.programs.order.answer import OrderAnswer
+from memplan.programs.order.certificate import TIME_LIMIT_S as CERTIFICATE_S
+from memplan.programs.order.certificate import certify_order
+from memplan.programs.order.moving import order_for_moves
+from memplan.programs.order.options import OrderOptions
+from memplan.programs.order.placement import order_and_place
+from memplan.programs.order.search.regions import set_region_orders
+from memplan.programs.order.search.solve import LARGE, answer_for_given_order
+from memplan.programs.order.ways import alternatives_of_least_work, choose_cheapest_ways
 from memplan.questions.inputs.values import InputValues
 from memplan.questions.question import ChartView, Control, Question
 from memplan.questions.reading.adapting import ProblemOptions, adapt_problem

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
-from memplan.extensions.networks.lifetimes.ordered import problem_of_order
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.order_check import move_count, peak_of
-from memplan.extensions.networks.order.answer import OrderAnswer
-from memplan.extensions.networks.order.options import Goal
-from memplan.extensions.networks.order.search.nearness import nearby_orders
-from memplan.extensions.networks.order.search.regions import OrderedRegions
-from memplan.extensions.networks.order.search.solve import LARGE, WORK_PER_S, OrderSearch, order_regions
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.programs.lifetimes.ordered import problem_of_order
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.operations.order_check import move_count, peak_of
+from memplan.programs.order.answer import OrderAnswer
+from memplan.programs.order.options import Goal
+from memplan.programs.order.search.nearness import nearby_orders
+from memplan.programs.order.search.regions import OrderedRegions
+from memplan.programs.order.search.solve import LARGE, WORK_PER_S, OrderSearch, order_regions
 from memplan.questions.inputs import PlanAndProblem
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control

@@ -7,23 +7,23 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from memplan.extensions.networks.inputs import read_operations_field
-from memplan.extensions.networks.lifetimes.accesses import GraphProblem
-from memplan.extensions.networks.lifetimes.analysis import analyse
-from memplan.extensions.networks.models.imported_program import ImportedProgram
-from memplan.extensions.networks.operations.graph import read_graph
-from memplan.extensions.networks.operations.graph_facts import ProgramFacts
-from memplan.extensions.networks.operations.operations import Operations
-from memplan.extensions.networks.operations.program_graph import program_graph, remove_scopes
-from memplan.extensions.networks.order.answer import OrderAnswer
-from memplan.extensions.networks.order.placement import order_and_place, order_and_plan
-from memplan.extensions.networks.order.search.regions import OrderedRegions
 from memplan.planner.errors import FormatError, OptionError, count_text
 from memplan.planner.foreign import reading as importers
 from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.finding import Finding
+from memplan.programs.inputs import read_operations_field
+from memplan.programs.lifetimes.accesses import GraphProblem
+from memplan.programs.lifetimes.analysis import analyse
+from memplan.programs.models.imported_program import ImportedProgram
+from memplan.programs.operations.graph import read_graph
+from memplan.programs.operations.graph_facts import ProgramFacts
+from memplan.programs.operations.operations import Operations
+from memplan.programs.operations.program_graph import program_graph, remove_scopes
+from memplan.programs.order.answer import OrderAnswer
+from memplan.programs.order.placement import order_and_place, order_and_plan
+from memplan.programs.order.search.regions import OrderedRegions
 from memplan.solvers.search.control import Control
 
 

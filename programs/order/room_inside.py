@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from memplan.extensions.networks.lifetimes.ordered import problem_of_order
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.graph_variants import replace_fields
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer
+from memplan.programs.lifetimes.ordered import problem_of_order
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.operations.graph_variants import replace_fields
 from memplan.solvers.portfolio.solve import solve
 
 _SECONDS = 0.25

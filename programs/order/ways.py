@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memplan.extensions.networks.lifetimes.ordered import problem_of_order
-from memplan.extensions.networks.operations.costs import costs_of
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.graph_variants import fix_alternatives, replace_fields
-from memplan.extensions.networks.operations.order_check import live_bytes_by_operation, peak_of
-from memplan.extensions.networks.order.answer import OrderAnswer
+from memplan.programs.lifetimes.ordered import problem_of_order
+from memplan.programs.operations.costs import costs_of
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.operations.graph_variants import fix_alternatives, replace_fields
+from memplan.programs.operations.order_check import live_bytes_by_operation, peak_of
+from memplan.programs.order.answer import OrderAnswer
 from memplan.questions.inputs import PlanAndProblem
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control

@@ -5,7 +5,7 @@ Source: torch 2.13, aten's native_functions.yaml.
 
 from __future__ import annotations
 
-from memplan.extensions.readers.vocabulary import kind_of, kinds_by_name
+from memplan.programs.readers.vocabulary import kind_of, kinds_by_name
 
 _KINDS = kinds_by_name(
     {

@@ -14,15 +14,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
-from memplan.extensions.networks.lifetimes import problem_of
-from memplan.extensions.networks.models.imported_program import ImportedProgram
-from memplan.extensions.networks.operations.graph_facts import OperationFacts, ProgramFacts, TensorFacts
-from memplan.extensions.networks.operations.operations import Operations, operations_from
-from memplan.extensions.shapes.symbols.numbers import SymbolicNumber
 from memplan.planner.errors import FormatError, Location, OptionError, excerpt
 from memplan.planner.foreign.imported import ViewFacts, plan_of_offsets
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import MAX_LISTED, Finding
+from memplan.programs.lifetimes import problem_of
+from memplan.programs.models.imported_program import ImportedProgram
+from memplan.programs.operations.graph_facts import OperationFacts, ProgramFacts, TensorFacts
+from memplan.programs.operations.operations import Operations, operations_from
+from memplan.programs.symbols.numbers import SymbolicNumber
 
 Kind = Literal["plain", "param", "constant", "persistent", "carried", "chosen"]
 """The kinds of values. `carried`: passed from one trip of a loop to the next. `chosen`: written by several branches."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from math import isfinite
 
-from memplan.extensions.networks.operations.graph_facts import Attribute
+from memplan.programs.operations.graph_facts import Attribute
 
 MOST_NUMBERS = 64
 """The maximum length of a list of numbers that is stored as an attribute."""

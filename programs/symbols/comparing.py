@@ -18,7 +18,7 @@ from math import isqrt, lcm, prod
 
 import numpy as np
 
-from memplan.extensions.shapes.symbols.polynomials import (
+from memplan.programs.symbols.polynomials import (
     Key,
     Monomial,
     Polynomial,
@@ -29,8 +29,8 @@ from memplan.extensions.shapes.symbols.polynomials import (
     times,
     variable_names,
 )
-from memplan.extensions.shapes.symbols.space import Columns, Floor, PositivePart, Space, Values
-from memplan.extensions.shapes.symbols.tables import Frame, PolynomialTable, bernstein_matrix, sign_masks
+from memplan.programs.symbols.space import Columns, Floor, PositivePart, Space, Values
+from memplan.programs.symbols.tables import Frame, PolynomialTable, bernstein_matrix, sign_masks
 
 Box = Mapping[str, tuple[int, int | None]]
 """The type of the first and last step of each symbol (its value / its divisor); the last is None if unbounded."""

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self
 
-from memplan.extensions.shapes.symbols.comparing import Comparer
-from memplan.extensions.shapes.symbols.polynomials import (
+from memplan.planner.errors import FormatError, Option
+from memplan.planner.model.rows import MAX_BYTES
+from memplan.programs.symbols.comparing import Comparer
+from memplan.programs.symbols.polynomials import (
     Polynomial,
     constant,
     constant_value,
@@ -21,9 +23,7 @@ from memplan.extensions.shapes.symbols.polynomials import (
     scale,
     times,
 )
-from memplan.extensions.shapes.symbols.space import Space, SymbolRange, Values
-from memplan.planner.errors import FormatError, Option
-from memplan.planner.model.rows import MAX_BYTES
+from memplan.programs.symbols.space import Space, SymbolRange, Values
 
 _MOST_TERMS = 1_000
 

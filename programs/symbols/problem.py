@@ -7,13 +7,13 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from memplan.extensions.networks.operations.graph_facts import TensorRole
-from memplan.extensions.shapes.symbols.reading import MOST_CHARACTERS
-from memplan.extensions.shapes.symbols.space import SymbolRange, Values
 from memplan.planner.errors import Break, buffer_name_rule, excerpt, raise_rules
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pair
 from memplan.planner.model.rows import Alignment, Bytes, Id, Name, Time, Value, tuple_from_list
+from memplan.programs.operations.graph_facts import TensorRole
+from memplan.programs.symbols.reading import MOST_CHARACTERS
+from memplan.programs.symbols.space import SymbolRange, Values
 
 MOST_SYMBOLS = 16
 

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from memplan.extensions.shapes.symbols.polynomials import (
+from memplan.planner.errors import ProblemError, excerpt
+from memplan.programs.symbols.polynomials import (
     Polynomial,
     constant,
     constant_value,
@@ -16,8 +17,7 @@ from memplan.extensions.shapes.symbols.polynomials import (
     scale,
     times,
 )
-from memplan.extensions.shapes.symbols.space import Space
-from memplan.planner.errors import ProblemError, excerpt
+from memplan.programs.symbols.space import Space
 
 MOST_CHARACTERS = 10_000
 MOST_POWER = 16

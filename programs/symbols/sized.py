@@ -11,13 +11,13 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.extensions.shapes.symbols.comparing import Comparer, samples
-from memplan.extensions.shapes.symbols.polynomials import Key, Polynomial, hashable_form, minus, plus
-from memplan.extensions.shapes.symbols.problem import SymbolicProblem, point_text
-from memplan.extensions.shapes.symbols.reading import parse_expression
-from memplan.extensions.shapes.symbols.space import Space, Values
 from memplan.planner.errors import ONE_OF_THEM, ProblemError, Sentence, add_way, excerpt
 from memplan.planner.model.rows import MAX_BYTES
+from memplan.programs.symbols.comparing import Comparer, samples
+from memplan.programs.symbols.polynomials import Key, Polynomial, hashable_form, minus, plus
+from memplan.programs.symbols.problem import SymbolicProblem, point_text
+from memplan.programs.symbols.reading import parse_expression
+from memplan.programs.symbols.space import Space, Values
 
 Rows = NDArray[np.int64]
 """The type of sizes or offsets in bytes, with a row for each buffer and a column for each value of the symbols."""

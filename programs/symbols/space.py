@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from memplan.extensions.shapes.symbols.polynomials import (
+from memplan.planner.errors import ProblemError
+from memplan.planner.model.rows import MAX_BYTES, Value
+from memplan.programs.symbols.polynomials import (
     Key,
     Polynomial,
     constant,
@@ -22,8 +24,6 @@ from memplan.extensions.shapes.symbols.polynomials import (
     variable,
     variable_names,
 )
-from memplan.planner.errors import ProblemError
-from memplan.planner.model.rows import MAX_BYTES, Value
 
 Values = Mapping[str, int]
 """The type of symbol values, by the name of the symbol."""

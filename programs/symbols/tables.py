@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.extensions.shapes.symbols.polynomials import Monomial, Polynomial
-from memplan.extensions.shapes.symbols.space import Columns
+from memplan.programs.symbols.polynomials import Monomial, Polynomial
+from memplan.programs.symbols.space import Columns
 
 Doubles = NDArray[np.float64]
 Box = Sequence[tuple[int, int]]

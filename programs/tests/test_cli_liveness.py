@@ -80,7 +80,7 @@ def test_liveness_exits_with_3_for_a_plan_that_overwrites_needed_bytes(
 def test_the_example_has_the_documented_peaks_and_a_tentative_order_is_reported(
     tmp_path: Path, capfd: Captured
 ) -> None:
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[2]
     assert main(["liveness", str(root / "examples" / "operations.json"), "--compare", "--quiet"]) == 0
     peaks = [(row["peak"], row["lost_bytes"]) for row in json.loads(capfd.readouterr().out)["peaks"]]
     assert (peaks[0], peaks[2][1], peaks[-1][1]) == ((56716, 0), 22560, 22560)

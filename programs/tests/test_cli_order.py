@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from memplan.api.cli.main import main
-from memplan.extensions.networks.models.imported_program import ImportedProgram
-from memplan.extensions.networks.operations.operations import operations_from
-from memplan.extensions.networks.operations.statements import Alloc, Free
-from memplan.extensions.networks.order.reordering import reorder_program
+from memplan.programs.models.imported_program import ImportedProgram
+from memplan.programs.operations.operations import operations_from
+from memplan.programs.operations.statements import Alloc, Free
+from memplan.programs.order.reordering import reorder_program
 from memplan.solvers.search.control import Control
 from tests.support.operation_graphs import ORDERED_INSIDE
 from tests.support.random_programs import random_program
 
 Captured = pytest.CaptureFixture[str]
-GRAPHS = Path(__file__).parents[3] / "examples" / "graphs"
+GRAPHS = Path(__file__).parents[2] / "examples" / "graphs"
 RANDWIRE = str(GRAPHS / "cells_randwire32x1_s1.json")
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from memplan.extensions.checkers import veripb
+from memplan.checkers import veripb
 from memplan.planner.errors import OptionError, PlanError, count_text
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.instance.audit import refuse_other_plan, verify

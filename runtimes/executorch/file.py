@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from memplan.extensions.models.executorch.system import is_executorch
-from memplan.extensions.models.flatbuffer import Table
 from memplan.planner.errors import CUT_OFF, OTHER_KIND, FormatError, excerpt
 from memplan.planner.foreign.imported import element_count
+from memplan.runtimes.executorch.system import is_executorch
+from memplan.runtimes.flatbuffer import Table
 
 Kind = Literal["kernel", "delegate", "move", "jump", "free"]
 # Kinds of instructions, keyed by number in the union InstructionArguments of ExecuTorch's program.fbs

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memplan.extensions.models.flatbuffer import Table
+from memplan.runtimes.flatbuffer import Table
 
 _TENSOR, _STRING, _INTS, _DOUBLES, _BOOLS, _TENSORS, _OPTIONALS = range(5, 12)
 """The numbers of kinds of values in the union KernelTypes of program.fbs."""

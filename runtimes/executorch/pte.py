@@ -12,14 +12,14 @@ import struct
 from collections.abc import Mapping
 from dataclasses import replace
 
-from memplan.extensions.models.executorch.file import FIRST, HEADER, Method, read_methods
-from memplan.extensions.models.executorch.reader import read
-from memplan.extensions.models.executorch.system import is_executorch
-from memplan.extensions.models.flatbuffer import Table
 from memplan.planner.errors import FormatError, InvalidPlanError, Option, excerpt
 from memplan.planner.foreign.layout import VerifiedLayout
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.instance.canonical import problem_hash
+from memplan.runtimes.executorch.file import FIRST, HEADER, Method, read_methods
+from memplan.runtimes.executorch.reader import read
+from memplan.runtimes.executorch.system import is_executorch
+from memplan.runtimes.flatbuffer import Table
 
 # Numbers of the fields `values` and `non_const_buffer_sizes` of ExecutionPlan, and `allocation_info` of Tensor
 _VALUES, _MEMORIES, _PLACE = 2, 8, 6

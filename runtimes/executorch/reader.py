@@ -18,16 +18,16 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-from memplan.extensions.models.executorch.file import FIRST, Instruction, Method, read_methods, tables_of_methods
-from memplan.extensions.models.executorch.method_memory import method_memory
-from memplan.extensions.models.tflite.tflm_targets import target_of
-from memplan.extensions.networks.operations.graph_facts import OperationFacts
-from memplan.extensions.readers.aten import kind_of_aten
-from memplan.extensions.readers.draft import Kind, OperationsDraft
 from memplan.planner.errors import FormatError, OptionError, excerpt
 from memplan.planner.foreign.imported import ImportedProblem, packed_bytes
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import MAX_LISTED, Finding
+from memplan.programs.operations.graph_facts import OperationFacts
+from memplan.programs.readers.aten import kind_of_aten
+from memplan.programs.readers.draft import Kind, OperationsDraft
+from memplan.runtimes.executorch.file import FIRST, Instruction, Method, read_methods, tables_of_methods
+from memplan.runtimes.executorch.method_memory import method_memory
+from memplan.runtimes.tflite.tflm_targets import target_of
 
 ALIGNMENT = 16
 _VIEW = "executorch_prim::et_view"

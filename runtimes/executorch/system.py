@@ -18,10 +18,10 @@ SYSTEM = System(
         FileReader(
             "executorch",
             is_executorch,
-            "memplan.extensions.models.executorch.reader",
+            "memplan.runtimes.executorch.reader",
             suffixes=(".pte",),
             options=frozenset({"scratch", "target", "views"}),
         ),
     ),
-    writers={"pte": "memplan.extensions.models.executorch.pte:write_pte"},
+    writers={"pte": "memplan.runtimes.executorch.pte:write_pte"},
 )

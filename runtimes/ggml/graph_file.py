@@ -11,9 +11,9 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_core import from_json
 
-from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.planner.errors import CUT_OFF, FormatError, excerpt, prefix_sentence, sentences
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireValue, tuple_from_list
+from memplan.programs.symbols.space import SymbolRange
 
 _CONFIRMING = 1
 """The number of graphs that must confirm a polynomial that is determined by the other graphs."""

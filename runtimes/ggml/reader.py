@@ -16,14 +16,14 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from memplan.extensions.networks.operations.graph_facts import OperationFacts, TensorFacts
-from memplan.extensions.readers.draft import Kind, OperationsDraft
-from memplan.extensions.readers.vocabulary import kind_of, kinds_by_name
-from memplan.extensions.shapes.symbols.space import SymbolRange
-from memplan.extensions.systems.ggml.graph_file import GgmlGraph, GgmlTensor, read_graphs, symbol_of, tensor_bytes
 from memplan.planner.errors import FormatError, OptionError, excerpt
 from memplan.planner.foreign.imported import ImportedProblem, OpenSizesError, refuse_dims, size_of
 from memplan.planner.foreign.model_options import ModelOptions
+from memplan.programs.operations.graph_facts import OperationFacts, TensorFacts
+from memplan.programs.readers.draft import Kind, OperationsDraft
+from memplan.programs.readers.vocabulary import kind_of, kinds_by_name
+from memplan.programs.symbols.space import SymbolRange
+from memplan.runtimes.ggml.graph_file import GgmlGraph, GgmlTensor, read_graphs, symbol_of, tensor_bytes
 
 _VIEWS = frozenset(("NONE", "RESHAPE", "VIEW", "PERMUTE", "TRANSPOSE"))
 IN_PLACE = frozenset("""

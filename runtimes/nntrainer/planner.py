@@ -6,9 +6,9 @@ optimized_v3_planner.cpp, `planLayout`.
 
 from __future__ import annotations
 
-from memplan.extensions.systems.by_size import aligned_tensors
-from memplan.extensions.systems.std_sort import std_sorted
 from memplan.planner.model.problem import Problem
+from memplan.runtimes.by_size import aligned_tensors
+from memplan.runtimes.std_sort import std_sorted
 from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor
 
 Row = tuple[int, Tensor]

@@ -16,15 +16,15 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
-from memplan.extensions.models.onnx.loading import load_with_shapes
-from memplan.extensions.models.onnx.model import graphs_of, subgraphs
-from memplan.extensions.models.onnx.values import GraphNames, Values
-from memplan.extensions.readers.draft import MOST_USES, OperationsDraft
 from memplan.planner.errors import CUT_OFF, FormatError, excerpt
 from memplan.planner.foreign.imported import ImportedProblem, plan_of_offsets
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import MAX_LISTED, Finding
 from memplan.planner.model.problem import Problem
+from memplan.programs.readers.draft import MOST_USES, OperationsDraft
+from memplan.runtimes.onnx.loading import load_with_shapes
+from memplan.runtimes.onnx.model import graphs_of, subgraphs
+from memplan.runtimes.onnx.values import GraphNames, Values
 
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto

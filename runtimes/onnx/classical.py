@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from memplan.extensions.models.onnx.model import shape_of
+from memplan.runtimes.onnx.model import shape_of
 
 if TYPE_CHECKING:
     from onnx import NodeProto, TypeProto

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from memplan.extensions.models.onnx.model import DTYPES, shape_of
-from memplan.extensions.models.pads import equal_output_pads
-from memplan.extensions.networks.operations.graph_facts import OperationFacts, TensorFacts
-from memplan.extensions.readers.vocabulary import MOST_NUMBERS, kind_of, kinds_by_name, plain_attributes
 from memplan.planner.foreign.imported import element_count
 from memplan.planner.model.rows import MAX_BYTES
+from memplan.programs.operations.graph_facts import OperationFacts, TensorFacts
+from memplan.programs.readers.vocabulary import MOST_NUMBERS, kind_of, kinds_by_name, plain_attributes
+from memplan.runtimes.onnx.model import DTYPES, shape_of
+from memplan.runtimes.pads import equal_output_pads
 
 if TYPE_CHECKING:
     import numpy as np

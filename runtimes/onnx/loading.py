@@ -8,16 +8,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from memplan.extensions.models.onnx.model import graphs_of, is_form, is_known, shape_of, subgraphs
-from memplan.extensions.models.onnx.shapes import NodeShapes
-from memplan.extensions.networks.lifetimes.expansion import MAX_EXPANDED
-from memplan.extensions.shapes.symbols.numbers import SymbolicNumber, SymbolicNumbers
-from memplan.extensions.shapes.symbols.reading import parse_expression
 from memplan.planner.errors import MAX_SHOWN, FormatError, Option, OptionError, ProblemError, excerpt
 from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.errors.extras import require_packages
 from memplan.planner.foreign.imported import OpenSizesError
 from memplan.planner.foreign.model_options import ModelOptions, Size
+from memplan.programs.lifetimes.expansion import MAX_EXPANDED
+from memplan.programs.symbols.numbers import SymbolicNumber, SymbolicNumbers
+from memplan.programs.symbols.reading import parse_expression
+from memplan.runtimes.onnx.model import graphs_of, is_form, is_known, shape_of, subgraphs
+from memplan.runtimes.onnx.shapes import NodeShapes
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
@@ -55,7 +55,7 @@ def load_with_shapes(data: bytes, options: ModelOptions) -> OnnxModel:
         del graph.value_info[:]
         graph.value_info.extend(entries)
     if numbers is not None:
-        from memplan.extensions.models.onnx.symbolic_shapes import SymbolicShapes
+        from memplan.runtimes.onnx.symbolic_shapes import SymbolicShapes
 
         model = inliner.inline_local_functions(model) if model.functions else model
         return OnnxModel(model, SymbolicShapes(model, numbers).causes, numbers)

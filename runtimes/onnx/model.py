@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from memplan.extensions.networks.operations.graph_facts import bits_of
-from memplan.extensions.readers.vocabulary import types_by_number
 from memplan.planner.errors import excerpt
+from memplan.programs.operations.graph_facts import bits_of
+from memplan.programs.readers.vocabulary import types_by_number
 
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto, TypeProto

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from memplan.extensions.models.onnx.facts import BY_CHANCE, STANDARD, OnnxFacts
-from memplan.extensions.models.onnx.loading import load_with_shapes, open_dimension_names, parse
-from memplan.extensions.models.onnx.model import branch_taken, node_name, subgraphs
-from memplan.extensions.models.onnx.values import GraphNames, Values
-from memplan.extensions.readers.draft import OperationsDraft
-from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.planner.errors import FormatError, excerpt
 from memplan.planner.foreign.imported import ImportedProblem, constants_finding
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import Finding
+from memplan.programs.readers.draft import OperationsDraft
+from memplan.programs.symbols.space import SymbolRange
+from memplan.runtimes.onnx.facts import BY_CHANCE, STANDARD, OnnxFacts
+from memplan.runtimes.onnx.loading import load_with_shapes, open_dimension_names, parse
+from memplan.runtimes.onnx.model import branch_taken, node_name, subgraphs
+from memplan.runtimes.onnx.values import GraphNames, Values
 
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from memplan.extensions.models.new_order import new_order
-from memplan.extensions.models.onnx.facts import BY_CHANCE
-from memplan.extensions.models.onnx.loading import parse
-from memplan.extensions.models.onnx.model import graphs_of, subgraphs
-from memplan.extensions.networks.models.sequence import ReorderedFile, Where
 from memplan.planner.errors import FormatError, InvalidPlanError
+from memplan.programs.models.sequence import ReorderedFile, Where
+from memplan.runtimes.new_order import new_order
+from memplan.runtimes.onnx.facts import BY_CHANCE
+from memplan.runtimes.onnx.loading import parse
+from memplan.runtimes.onnx.model import graphs_of, subgraphs
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto

@@ -13,7 +13,7 @@ from functools import reduce
 from operator import mul
 from typing import Any
 
-from memplan.extensions.shapes.symbols.numbers import max_number, min_number
+from memplan.programs.symbols.numbers import max_number, min_number
 
 _TO_THE_END = 2**31 - 1
 """Slice treats an end of at least this value as the end of the dimension."""

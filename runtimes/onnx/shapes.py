@@ -11,9 +11,11 @@ from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from memplan.extensions.models.onnx.classical import DOMAINS, classical_output_types
-from memplan.extensions.models.onnx.facts import FOLDED, evaluate_node
-from memplan.extensions.models.onnx.model import (
+from memplan.planner.errors import excerpt
+from memplan.planner.foreign.imported import element_count
+from memplan.runtimes.onnx.classical import DOMAINS, classical_output_types
+from memplan.runtimes.onnx.facts import FOLDED, evaluate_node
+from memplan.runtimes.onnx.model import (
     BITS,
     is_known,
     mark_branch_taken,
@@ -23,8 +25,6 @@ from memplan.extensions.models.onnx.model import (
     subgraphs,
     type_of,
 )
-from memplan.planner.errors import excerpt
-from memplan.planner.foreign.imported import element_count
 
 if TYPE_CHECKING:
     import numpy as np

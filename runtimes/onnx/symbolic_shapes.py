@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memplan.extensions.models.onnx.model import is_known, node_name, type_of
-from memplan.extensions.models.onnx.shape_rules import LEFT_OUT, RULES, WEIGHT_OF, NodeFacts, OpenShapeError
-from memplan.extensions.models.onnx.shapes import Known, NodeShapes, Types
-from memplan.extensions.shapes.symbols.numbers import SymbolicNumber, SymbolicNumbers, max_number, min_number
 from memplan.planner.errors import FormatError
+from memplan.programs.symbols.numbers import SymbolicNumber, SymbolicNumbers, max_number, min_number
+from memplan.runtimes.onnx.model import is_known, node_name, type_of
+from memplan.runtimes.onnx.shape_rules import LEFT_OUT, RULES, WEIGHT_OF, NodeFacts, OpenShapeError
+from memplan.runtimes.onnx.shapes import Known, NodeShapes, Types
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TypeProto

@@ -26,7 +26,7 @@ SYSTEM = System(
         FileReader(
             name="onnx",
             recognises=is_onnx,
-            where="memplan.extensions.models.onnx.reader",
+            where="memplan.runtimes.onnx.reader",
             suffixes=(".onnx",),
             package="onnx",
             has_symbols=True,
@@ -35,7 +35,7 @@ SYSTEM = System(
         FileReader(
             "onnxruntime-plan",
             is_plan,
-            "memplan.extensions.models.onnx.allocation_plan",
+            "memplan.runtimes.onnx.allocation_plan",
             of="onnx",
             options=frozenset({"views"}),
         ),
@@ -45,9 +45,9 @@ SYSTEM = System(
             "reference:onnxruntime-memory-pattern",
             "earliest first, into the smallest gap, in blocks of 256 bytes (ONNX Runtime)",
             "microsoft/onnxruntime, core/framework/mem_pattern_planner.h; pull request 32071 for workspaces",
-            "memplan.extensions.models.onnx.planner:memory_pattern",
+            "memplan.runtimes.onnx.planner:memory_pattern",
             other_names="onnxruntime ort",
         ),
     ),
-    reorders="memplan.extensions.models.onnx.reordered:set_orders",
+    reorders="memplan.runtimes.onnx.reordered:set_orders",
 )

@@ -6,13 +6,13 @@ from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from memplan.extensions.models.onnx.facts import initializer_facts, tensor_facts
-from memplan.extensions.models.onnx.model import BITS, graphs_of, shape_of
-from memplan.extensions.readers.draft import Kind, OperationsDraft
-from memplan.extensions.shapes.symbols.numbers import SymbolicNumbers
 from memplan.planner.errors import FormatError, excerpt
 from memplan.planner.foreign.imported import element_count, packed_bytes
 from memplan.planner.model.finding import MAX_LISTED, Finding
+from memplan.programs.readers.draft import Kind, OperationsDraft
+from memplan.programs.symbols.numbers import SymbolicNumbers
+from memplan.runtimes.onnx.facts import initializer_facts, tensor_facts
+from memplan.runtimes.onnx.model import BITS, graphs_of, shape_of
 
 if TYPE_CHECKING:
     from onnx import GraphProto

@@ -20,14 +20,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from memplan.extensions.readers.draft import OperationsDraft, Uses
-from memplan.extensions.systems.stablehlo.mlir import COMMENT, Statement, Statements, bracket_content
-from memplan.extensions.systems.stablehlo.text import HloType
 from memplan.planner.errors import FormatError, excerpt
 from memplan.planner.foreign.imported import ImportedProblem, packed_bytes, refuse_dims
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.intervals import merge_spans
 from memplan.planner.model.problem import Pool
+from memplan.programs.readers.draft import OperationsDraft, Uses
+from memplan.runtimes.stablehlo.mlir import COMMENT, Statement, Statements, bracket_content
+from memplan.runtimes.stablehlo.text import HloType
 
 _DUMP = re.compile(r"^// -----// IR Dump [^\n]*", re.MULTILINE)
 _NAME = r"%[\w$.-]+"

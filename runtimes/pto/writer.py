@@ -6,13 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
-from memplan.extensions.systems.pto.reader import homes_of_tiles, last_dump, read
-from memplan.extensions.systems.rows import is_pto
-from memplan.extensions.systems.stablehlo.mlir import COMMENT
 from memplan.planner.errors import FormatError, InvalidPlanError, excerpt
 from memplan.planner.foreign.layout import VerifiedLayout
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.verify.verifier import verify
+from memplan.runtimes.pto.reader import homes_of_tiles, last_dump, read
+from memplan.runtimes.rows import is_pto
+from memplan.runtimes.stablehlo.mlir import COMMENT
 
 _PLACE = re.compile(
     r'func\.func[^@{\n]{0,200}@(?P<kernel>"[^"]*"|[\w.$-]+)'

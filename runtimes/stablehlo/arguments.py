@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from memplan.extensions.shapes.symbols.numbers import SymbolicNumber, SymbolicNumbers, max_number
-from memplan.extensions.shapes.symbols.polynomials import Polynomial, minus
-from memplan.extensions.shapes.symbols.space import Floor, SymbolRange
 from memplan.planner.errors import MAX_SHOWN, excerpt
 from memplan.planner.foreign.imported import OpenSizesError
 from memplan.planner.model.rows import MAX_BYTES
+from memplan.programs.symbols.numbers import SymbolicNumber, SymbolicNumbers, max_number
+from memplan.programs.symbols.polynomials import Polynomial, minus
+from memplan.programs.symbols.space import Floor, SymbolRange
 
 
 class _LinearForm(NamedTuple):

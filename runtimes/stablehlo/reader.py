@@ -16,28 +16,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from memplan.extensions.networks.operations.graph_facts import OperationFacts, TensorFacts
-from memplan.extensions.readers.draft import Kind, OperationsDraft
-from memplan.extensions.readers.vocabulary import HLO_KINDS, kind_of
-from memplan.extensions.shapes.symbols.space import SymbolRange
-from memplan.extensions.systems.stablehlo.arguments import OpenSizes
-from memplan.extensions.systems.stablehlo.shape_rules import (
-    KnownOperands,
-    Sizes,
-    UnknownNumber,
-    compute,
-    compute_as_jax,
-    rule_of,
-)
-from memplan.extensions.systems.stablehlo.text import (
-    Array,
-    HloFunction,
-    HloModule,
-    HloOperation,
-    HloType,
-    constant_integers,
-    module_of,
-)
 from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, excerpt
 from memplan.planner.foreign.imported import (
     ImportedProblem,
@@ -48,6 +26,28 @@ from memplan.planner.foreign.imported import (
 )
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import Finding
+from memplan.programs.operations.graph_facts import OperationFacts, TensorFacts
+from memplan.programs.readers.draft import Kind, OperationsDraft
+from memplan.programs.readers.vocabulary import HLO_KINDS, kind_of
+from memplan.programs.symbols.space import SymbolRange
+from memplan.runtimes.stablehlo.arguments import OpenSizes
+from memplan.runtimes.stablehlo.shape_rules import (
+    KnownOperands,
+    Sizes,
+    UnknownNumber,
+    compute,
+    compute_as_jax,
+    rule_of,
+)
+from memplan.runtimes.stablehlo.text import (
+    Array,
+    HloFunction,
+    HloModule,
+    HloOperation,
+    HloType,
+    constant_integers,
+    module_of,
+)
 
 S = TypeVar("S")
 T = TypeVar("T")

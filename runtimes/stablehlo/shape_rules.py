@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from memplan.extensions.shapes.symbols.numbers import max_number, min_number
-from memplan.extensions.systems.stablehlo.text import Array, HloOperation
 from memplan.planner.errors import FormatError
+from memplan.programs.symbols.numbers import max_number, min_number
+from memplan.runtimes.stablehlo.text import Array, HloOperation
 
 
 class UnknownNumber:

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.extensions.systems.stablehlo.mlir import (
+from memplan.planner.errors import FormatError, excerpt
+from memplan.runtimes.stablehlo.mlir import (
     COMMENT,
     NAME,
     Statement,
@@ -23,7 +24,6 @@ from memplan.extensions.systems.stablehlo.mlir import (
     separators,
     split_at_commas,
 )
-from memplan.planner.errors import FormatError, excerpt
 
 Array = NDArray[Any]
 _HEAD = re.compile(rf'(?:({NAME}(?:\s*,\s*{NAME})*)\s*=\s*)?"?([a-z_][\w$]*(?:\.[\w$]+)*)"?')

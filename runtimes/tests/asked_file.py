@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
-from memplan.extensions.networks.lifetimes.ordered import problem_of_order
-from memplan.extensions.networks.models.imported_program import ImportedProgram
-from memplan.extensions.networks.models.model_graph import graph_of_imported, is_graph, read_model_graph
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.order.answer import OrderAnswer
-from memplan.extensions.networks.order.options import OrderOptions
-from memplan.extensions.networks.order.order import order
 from memplan.planner.errors import InputError
 from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import detect, read_model, read_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.programs.lifetimes.ordered import problem_of_order
+from memplan.programs.models.imported_program import ImportedProgram
+from memplan.programs.models.model_graph import graph_of_imported, is_graph, read_model_graph
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.order.answer import OrderAnswer
+from memplan.programs.order.options import OrderOptions
+from memplan.programs.order.order import order
 from memplan.questions.plan.plan import PlanOptions, plan
 from memplan.questions.reading import ReadOptions
 

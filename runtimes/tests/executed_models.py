@@ -13,17 +13,17 @@ from collections.abc import Iterator
 import numpy as np
 import onnx
 
-from memplan.extensions.models.onnx.model import graphs_of
-from memplan.extensions.models.tests import onnx_models
-from memplan.extensions.models.tests.onnx_runs import ArenaRun, Arrays, draw_inputs, run_whole
-from memplan.extensions.models.tests.random_onnx import OPERATORS, random_model
-from memplan.extensions.networks.models.model_graph import read_model_graph
-from memplan.extensions.networks.models.sequence import write_reordered
-from memplan.extensions.networks.order.options import OrderOptions
-from memplan.extensions.networks.order.order import order
-from memplan.extensions.networks.order.search.regions import permute
 from memplan.planner.foreign.reading import read_model
+from memplan.programs.models.model_graph import read_model_graph
+from memplan.programs.models.sequence import write_reordered
+from memplan.programs.order.options import OrderOptions
+from memplan.programs.order.order import order
+from memplan.programs.order.search.regions import permute
 from memplan.questions.plan.plan import PlanOptions, plan
+from memplan.runtimes.onnx.model import graphs_of
+from memplan.runtimes.tests import onnx_models
+from memplan.runtimes.tests.onnx_runs import ArenaRun, Arrays, draw_inputs, run_whole
+from memplan.runtimes.tests.random_onnx import OPERATORS, random_model
 
 _RUNS = 4
 _LOOPS = {"Loop", "Scan"}

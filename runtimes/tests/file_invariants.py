@@ -14,30 +14,30 @@ from memplan.extensions.cascade.cascade import CascadeOptions, cascade
 from memplan.extensions.files.compare.compare import CompareOptions, ModelComparison, compare
 from memplan.extensions.files.convert.convert import convert
 from memplan.extensions.files.convert.options import ConvertOptions
-from memplan.extensions.networks.inputs import read_graph
-from memplan.extensions.networks.lifetimes import problem_of
-from memplan.extensions.networks.models.imported_program import ImportedProgram
-from memplan.extensions.networks.models.sequence import write_reordered
-from memplan.extensions.networks.operations.graph import OperationGraph, graph_from, write_graph
-from memplan.extensions.networks.operations.operations import Operations, operations_from
-from memplan.extensions.networks.order.answer import OrderAnswer
-from memplan.extensions.networks.order.options import OrderOptions
-from memplan.extensions.networks.order.order import order
-from memplan.extensions.networks.order.reordering import reorder
-from memplan.extensions.networks.order.search.regions import permute
-from memplan.extensions.systems.tests.asked_file import PROVED, SECONDS, AskedFile, graph_peak, live_peak
 from memplan.planner import formats
 from memplan.planner.errors import InputError
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import detect, read_model
 from memplan.planner.instance.audit import verify
 from memplan.planner.systems import file_readers, system_of
+from memplan.programs.inputs import read_graph
+from memplan.programs.lifetimes import problem_of
+from memplan.programs.models.imported_program import ImportedProgram
+from memplan.programs.models.sequence import write_reordered
+from memplan.programs.operations.graph import OperationGraph, graph_from, write_graph
+from memplan.programs.operations.operations import Operations, operations_from
+from memplan.programs.order.answer import OrderAnswer
+from memplan.programs.order.options import OrderOptions
+from memplan.programs.order.order import order
+from memplan.programs.order.reordering import reorder
+from memplan.programs.order.search.regions import permute
 from memplan.questions.check.check import CheckOptions, check
 from memplan.questions.explain.explain import explain
 from memplan.questions.explain.values import ExplainOptions
 from memplan.questions.plan.plan import PlanOptions, plan
 from memplan.questions.question import Control
 from memplan.questions.reading import Reader
+from memplan.runtimes.tests.asked_file import PROVED, SECONDS, AskedFile, graph_peak, live_peak
 
 
 def violations(

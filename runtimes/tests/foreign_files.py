@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from memplan.extensions.models.tests.tflite_files import INT4, INT8, model, operator, subgraph, tensor, two_halves
-from memplan.extensions.systems.tests.protobuf_files import message
+from memplan.runtimes.tests.protobuf_files import message
+from memplan.runtimes.tests.tflite_files import INT4, INT8, model, operator, subgraph, tensor, two_halves
 from tests.support.dump_files import DUMPS, MEMORIES, PACKS, perceptron
 
-MODELS = Path(__file__).resolve().parents[3] / "tests" / "models"
+MODELS = Path(__file__).resolve().parents[2] / "tests" / "models"
 
 
 def files() -> Iterator[tuple[str, bytes]]:
@@ -30,7 +30,7 @@ def files() -> Iterator[tuple[str, bytes]]:
 def models() -> Iterator[tuple[str, bytes]]:
     """Yield (unique name, bytes) of further files with operations, which other tests of the project use."""
     # This module needs the package onnx, so import it only here.
-    from memplan.extensions.models.tests import onnx_models
+    from memplan.runtimes.tests import onnx_models
 
     for folder, pattern in ((MODELS, "ggml/*"), (MODELS, "*.pt2"), (DUMPS / "wrong", "*.*")):
         yield from ((path.name, path.read_bytes()) for path in sorted(folder.glob(pattern)))

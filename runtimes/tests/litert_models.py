@@ -7,7 +7,7 @@ from importlib import import_module
 
 import numpy as np
 
-from memplan.extensions.models.tests.micro_models import MicroModel
+from memplan.runtimes.tests.micro_models import MicroModel
 
 
 def random_model(seed: int, n: int, *, has_plan: bool = False) -> bytes:

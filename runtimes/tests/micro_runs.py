@@ -7,7 +7,7 @@ from importlib import import_module
 
 import numpy as np
 
-from memplan.extensions.models.tflite.interpreter import MicroRun
+from memplan.runtimes.tflite.interpreter import MicroRun
 
 
 def run_here(data: bytes, arena_size: int) -> MicroRun:

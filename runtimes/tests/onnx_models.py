@@ -8,7 +8,7 @@ from typing import Any
 
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from memplan.extensions.models.onnx.model import graphs_of
+from memplan.runtimes.onnx.model import graphs_of
 
 Value = tuple[str, Sequence[int | str | None] | None]
 WHERE = "Device:[DeviceType:0 MemoryType:0 VendorId:0 DeviceId:0 Alignment:0]"

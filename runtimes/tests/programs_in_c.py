@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from memplan.extensions.cascade.answer import CascadePoint
 from memplan.extensions.cascade.c_program import write_cascade
-from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph
+from memplan.programs.operations.graph import GraphOperation, OperationGraph
 
 Array: TypeAlias = npt.NDArray[Any]
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror")

@@ -14,7 +14,7 @@ from memplan.extensions.files.convert.convert import convert
 from memplan.extensions.files.convert.options import ConvertOptions
 from memplan.planner.instance.canonical import problem_hash
 
-KWS = Path(__file__).parents[3] / "tests" / "models" / "recorded" / "kws_dscnn_int8.tflite"
+KWS = Path(__file__).parents[2] / "tests" / "models" / "recorded" / "kws_dscnn_int8.tflite"
 Captured = pytest.CaptureFixture[str]
 
 

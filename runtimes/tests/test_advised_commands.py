@@ -18,13 +18,13 @@ from memplan.api.cli.main import main
 from memplan.api.requests import head_of
 from memplan.api.service.request_task import RequestTask, run
 from memplan.api.workers.task import TaskControl
-from memplan.extensions.models.tests import onnx_models
-from memplan.extensions.models.tests.tflite_files import two_halves
-from memplan.extensions.networks.operations.graph import write_graph
-from memplan.extensions.systems.tests.foreign_files import files
+from memplan.programs.operations.graph import write_graph
+from memplan.runtimes.tests import onnx_models
+from memplan.runtimes.tests.foreign_files import files
+from memplan.runtimes.tests.tflite_files import two_halves
 from tests.support import networks
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "tests" / "models"
 ADVISED = re.compile(r"`memplan ([a-z-]+)([^`]*)`")
 PRODUCT = ("planner", "solvers", "questions", "api", "extensions")
@@ -76,7 +76,7 @@ ELSEWHERE = {
     "auth:keys": "help of the page of the service",
     "server:keys": "a refusal of memplan serve: tests/api/http/test_serving.py",
     "remote:serve": "a service that is away: it is to be started",
-    "fits:plan": "a picture of what fits of a graph of ggml: extensions/networks/tests/test_cli_liveness.py",
+    "fits:plan": "a picture of what fits of a graph of ggml: programs/tests/test_cli_liveness.py",
     "verify:plan": "the plans of others, below",
     "writing:convert": "what an order of a model does not gain: the tests of convert",
     "options:solvers": "help of a flag",

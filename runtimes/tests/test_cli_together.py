@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from memplan.api.cli.main import main
-from memplan.extensions.models.tests.tflite_files import model, operator, subgraph, tensor
-from memplan.extensions.models.tests.tflite_networks import mobilenet_v1, mobilenet_v2, vgg
 from memplan.planner.foreign.programs import problem_from
+from memplan.runtimes.tests.tflite_files import model, operator, subgraph, tensor
+from memplan.runtimes.tests.tflite_networks import mobilenet_v1, mobilenet_v2, vgg
 from memplan.solvers.portfolio.solve import solve
 
-EXAMPLES = Path(__file__).parents[3] / "examples"
-KWS = Path(__file__).parents[3] / "tests" / "models" / "recorded" / "kws_dscnn_int8.tflite"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+KWS = Path(__file__).parents[2] / "tests" / "models" / "recorded" / "kws_dscnn_int8.tflite"
 Captured = pytest.CaptureFixture[str]
 
 

@@ -9,13 +9,13 @@ import pytest
 
 from memplan.extensions.files.compare import compare as comparing
 from memplan.extensions.files.compare.compare import compare
-from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.planner.errors import TimeOverError
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.model import rows
+from memplan.programs.models.imported_program import ImportedProgram
 from memplan.questions.question import Control
 
-MODEL = (Path(__file__).parents[3] / "tests" / "models" / "choice.tflite").read_bytes()
+MODEL = (Path(__file__).parents[2] / "tests" / "models" / "choice.tflite").read_bytes()
 
 
 def test_compare_searches_no_order_after_the_time_limit_and_reports_this(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from memplan.extensions.cascade.access.from_graph import access_graph
-from memplan.extensions.models.pads import equal_output_pads
-from memplan.extensions.models.tests.onnx_models import graph, model, model_bytes, node, value
-from memplan.extensions.models.tests.tflite_files import INT32, operator, subgraph, tensor
-from memplan.extensions.models.tests.tflite_files import model as tflite_model
-from memplan.extensions.networks.models.model_graph import read_model_graph
-from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph
-from memplan.extensions.networks.operations.order_check import peak_of
-from memplan.extensions.networks.order.search.regions import order_inner_regions
-from memplan.extensions.readers.vocabulary import attribute_of
+from memplan.programs.models.model_graph import read_model_graph
+from memplan.programs.operations.graph import GraphOperation, OperationGraph
+from memplan.programs.operations.order_check import peak_of
+from memplan.programs.order.search.regions import order_inner_regions
+from memplan.programs.readers.vocabulary import attribute_of
+from memplan.runtimes.pads import equal_output_pads
+from memplan.runtimes.tests.onnx_models import graph, model, model_bytes, node, value
+from memplan.runtimes.tests.tflite_files import INT32, operator, subgraph, tensor
+from memplan.runtimes.tests.tflite_files import model as tflite_model
 
-MODELS = Path(__file__).parents[3] / "tests" / "models"
+MODELS = Path(__file__).parents[2] / "tests" / "models"
 
 
 def attributes_and_kind(row: GraphOperation) -> dict[str, Any]:

@@ -7,17 +7,17 @@ from itertools import chain
 
 import pytest
 
-from memplan.extensions.networks.inputs import read_graph
-from memplan.extensions.networks.models.model_graph import graph_of_imported
-from memplan.extensions.systems.tests import foreign_files
-from memplan.extensions.systems.tests.drawn_files import FORMATS, draw_file
-from memplan.extensions.systems.tests.drawn_models import draw, live_peak
-from memplan.extensions.systems.tests.file_invariants import violations
 from memplan.planner.errors import InputError
 from memplan.planner.foreign.reading import read_model
+from memplan.programs.inputs import read_graph
+from memplan.programs.models.model_graph import graph_of_imported
 from memplan.questions.explain.explain import explain
 from memplan.questions.explain.values import ExplainOptions
 from memplan.questions.reading import Reader
+from memplan.runtimes.tests import foreign_files
+from memplan.runtimes.tests.drawn_files import FORMATS, draw_file
+from memplan.runtimes.tests.drawn_models import draw, live_peak
+from memplan.runtimes.tests.file_invariants import violations
 from tests.support.depth import seeds
 
 FILES = dict(chain(foreign_files.files(), foreign_files.models()))

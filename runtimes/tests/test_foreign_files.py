@@ -6,12 +6,12 @@ from contextlib import suppress
 
 import pytest
 
-from memplan.extensions.systems.tests.foreign_files import files
 from memplan.planner.errors import FormatError, InputError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.questions.reading import Reader
+from memplan.runtimes.tests.foreign_files import files
 
 READ: dict[str, tuple[int, int | None, bool | None]] = {
     "choice.tflite": (9, None, None),

@@ -15,18 +15,18 @@ import memplan
 from memplan import verify
 from memplan.api.request_bodies import BYTES as BYTES_TYPE
 from memplan.api.settings import Settings
-from memplan.extensions.models.tests.tflite_files import model, operator, subgraph, tensor
-from memplan.extensions.networks.models.model_graph import read_model_graph
-from memplan.extensions.networks.operations.graph import write_graph
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.formats.memplan_json import read_plan
 from memplan.planner.model.problem import Problem
+from memplan.programs.models.model_graph import read_model_graph
+from memplan.programs.operations.graph import write_graph
 from memplan.questions import QUESTIONS
+from memplan.runtimes.tests.tflite_files import model, operator, subgraph, tensor
 from tests.support.dump_files import MEMORIES, dump_bytes
 from tests.support.server import RunningServer, run_server
 
-MODEL = (Path(__file__).parents[3] / "tests" / "models" / "choice.tflite").read_bytes()
-VIEW = (Path(__file__).parents[3] / "tests" / "models" / "view.tflite").read_bytes()
+MODEL = (Path(__file__).parents[2] / "tests" / "models" / "choice.tflite").read_bytes()
+VIEW = (Path(__file__).parents[2] / "tests" / "models" / "view.tflite").read_bytes()
 BYTES = {"Content-Type": BYTES_TYPE}
 
 
@@ -81,7 +81,7 @@ def test_http_reports_errors_in_a_file(server: RunningServer, data: bytes, query
 
 
 def test_a_model_is_planned_for_all_values_of_its_dimensions_over_http(server: RunningServer) -> None:
-    data = (Path(__file__).parents[3] / "tests" / "models" / "exported.pt2").read_bytes()
+    data = (Path(__file__).parents[2] / "tests" / "models" / "exported.pt2").read_bytes()
     options = {"symbol": {"s77": {"min": 4, "max": 32}}, "time_limit_s": 10}
     body = {"problem": b64encode(data).decode(), "options": options}
     found = server.client.post("/v1/shapes", json=body).json()

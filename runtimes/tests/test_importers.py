@@ -20,12 +20,6 @@ import memplan
 from lab.fuzz_expansion import DRAWINGS, LIMIT_S, Reading, read_apart
 from lab.fuzz_importers import SEEDS, draw_faulty_file, outcome
 from memplan.api.cli.main import main
-from memplan.extensions.models.tests import onnx_models
-from memplan.extensions.models.tests.tflite_files import model, operator, subgraph, tensor
-from memplan.extensions.systems.tests.failing_reader import FAULTS
-from memplan.extensions.systems.tests.foreign_files import relax
-from memplan.extensions.systems.tests.protobuf_files import field, message, varint
-from memplan.extensions.systems.xla.module import read_module
 from memplan.planner import formats
 from memplan.planner.errors import FormatError, ProblemError, ReaderFaultError, excerpt
 from memplan.planner.foreign.model_options import ModelOptions
@@ -33,10 +27,16 @@ from memplan.planner.foreign.reading import detect, read_model, read_problem
 from memplan.planner.instance.compile import MOST_CELLS, compile_problem
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import FileReader, file_readers
+from memplan.runtimes.tests import onnx_models
+from memplan.runtimes.tests.failing_reader import FAULTS
+from memplan.runtimes.tests.foreign_files import relax
+from memplan.runtimes.tests.protobuf_files import field, message, varint
+from memplan.runtimes.tests.tflite_files import model, operator, subgraph, tensor
+from memplan.runtimes.xla.module import read_module
 from tests.support.depth import seeds
 from tests.support.dump_files import dump_bytes
 
-MODELS = Path(__file__).parents[3] / "tests" / "models"
+MODELS = Path(__file__).parents[2] / "tests" / "models"
 
 
 @pytest.mark.parametrize("name", SEEDS)
@@ -170,9 +170,7 @@ SENTENCES = {
 def test_the_error_of_a_failing_reader_states_if_the_file_or_memplan_is_at_fault(
     fault: bytes, later: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    failing = FileReader(
-        "failing", lambda data: data.startswith(b"fault:"), "memplan.extensions.systems.tests.failing_reader"
-    )
+    failing = FileReader("failing", lambda data: data.startswith(b"fault:"), "memplan.runtimes.tests.failing_reader")
     monkeypatch.setitem(file_readers(), "failing", failing)
     file = tmp_path / "model"
     file.write_bytes(fault + later)
@@ -191,12 +189,12 @@ def test_a_failing_reader_does_not_stop_the_check_of_other_models(
     failing = FileReader(
         "failing",
         lambda data: data.startswith(b"fault:"),
-        "memplan.extensions.systems.tests.failing_reader",
+        "memplan.runtimes.tests.failing_reader",
         suffixes=(".bad",),
     )
     monkeypatch.setitem(file_readers(), "failing", failing)
     (tmp_path / "a.bad").write_bytes(b"fault:key")
-    (tmp_path / "b.tflite").write_bytes((Path(__file__).parents[3] / "tests" / "models" / "view.tflite").read_bytes())
+    (tmp_path / "b.tflite").write_bytes((Path(__file__).parents[2] / "tests" / "models" / "view.tflite").read_bytes())
     assert main(["check", str(tmp_path), "--budget", "64KiB"]) == 70
     out, err = capfd.readouterr()
     assert json.loads(out)["passed"] is False

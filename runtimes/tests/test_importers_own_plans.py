@@ -102,7 +102,7 @@ def test_malformed_snapshots_are_refused_and_run_no_code(data: bytes, capfd: pyt
     assert capfd.readouterr().out == ""
 
 
-GRAPHS = Path(__file__).parents[3] / "tests" / "models" / "ggml"
+GRAPHS = Path(__file__).parents[2] / "tests" / "models" / "ggml"
 
 
 def graphs(file: str) -> Iterator[bytes]:
@@ -122,7 +122,7 @@ def test_ggmls_own_plans_at_several_sizes_are_valid() -> None:
     assert [alarms(data) for file in files for data in graphs(file)] == [0] * 9
 
 
-MODELS = Path(__file__).parents[3] / "tests" / "models"
+MODELS = Path(__file__).parents[2] / "tests" / "models"
 
 
 def test_names_of_a_model_contain_its_operations_as_steps_and_its_loops_as_spans() -> None:
@@ -148,7 +148,7 @@ def test_a_problem_file_has_no_names_of_steps() -> None:
 
 
 def test_names_of_an_application_contain_models_as_spans_and_the_model_of_each_buffer() -> None:
-    path = Path(__file__).parents[3] / "examples" / "application.json"
+    path = Path(__file__).parents[2] / "examples" / "application.json"
     problem = read_problem(path)
     names = names_in(path.read_bytes(), path.name, problem)
     assert [(span.kind, span.name, span.start, span.end) for span in names.spans] == [

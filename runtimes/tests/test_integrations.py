@@ -11,7 +11,7 @@ import pytest
 from integrations import edit
 from memplan.api.cli.main import main
 
-PRINTS = Path(__file__).parents[3] / "tests" / "dumps" / "wrong"
+PRINTS = Path(__file__).parents[2] / "tests" / "dumps" / "wrong"
 
 
 @pytest.mark.parametrize("name", sorted({path.stem.partition(".py")[0] for path in PRINTS.iterdir()}))

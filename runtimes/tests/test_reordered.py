@@ -8,18 +8,18 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from memplan.extensions.models.new_order import new_order
-from memplan.extensions.models.onnx import reordered as onnx_files
-from memplan.extensions.models.tests import litert_models, random_onnx
-from memplan.extensions.models.tests.tflite_files import CODES, flatbuffer, model, operator, subgraph, tensor
-from memplan.extensions.models.tflite import reordered as tflite_files
-from memplan.extensions.models.tflite.model import read_model
-from memplan.extensions.networks.models.model_graph import ModelGraph, read_model_graph
-from memplan.extensions.networks.models.sequence import write_reordered
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.order_check import peak_of
-from memplan.extensions.networks.order.search.regions import order_inner_regions, permute
 from memplan.planner.errors import FormatError, OperationsError
+from memplan.programs.models.model_graph import ModelGraph, read_model_graph
+from memplan.programs.models.sequence import write_reordered
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.operations.order_check import peak_of
+from memplan.programs.order.search.regions import order_inner_regions, permute
+from memplan.runtimes.new_order import new_order
+from memplan.runtimes.onnx import reordered as onnx_files
+from memplan.runtimes.tests import litert_models, random_onnx
+from memplan.runtimes.tests.tflite_files import CODES, flatbuffer, model, operator, subgraph, tensor
+from memplan.runtimes.tflite import reordered as tflite_files
+from memplan.runtimes.tflite.model import read_model
 from tests.support.operation_graphs import random_order
 
 

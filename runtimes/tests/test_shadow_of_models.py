@@ -7,9 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 from lab.fuzz_importers import SEEDS
-from memplan.extensions.networks.lifetimes.shadow import shadow
-from memplan.extensions.networks.models.imported_program import ImportedProgram
-from memplan.extensions.networks.operations.operations import Operations
 from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions, Views
 from memplan.planner.foreign.reading import read_format
@@ -17,6 +14,9 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer
 from memplan.planner.verify.verifier import verify
+from memplan.programs.lifetimes.shadow import shadow
+from memplan.programs.models.imported_program import ImportedProgram
+from memplan.programs.operations.operations import Operations
 from memplan.solvers.portfolio.solve import solve
 
 TELL_OPERATIONS = (

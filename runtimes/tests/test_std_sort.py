@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memplan.extensions.systems.std_sort import std_sorted
+from memplan.runtimes.std_sort import std_sorted
 
 
 def test_std_sort_reorders_more_than_sixteen_equal_elements() -> None:

@@ -7,14 +7,14 @@ for the host, in the smallest arena for the host, whatever the target.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from memplan.extensions.models.tflite import interpreter
-from memplan.extensions.models.tflite.interpreter import LIMIT_S
-from memplan.extensions.models.tflite.model import Model, read_model
-from memplan.extensions.models.tflite.tflm_tail import arena_of as arena_of
-from memplan.extensions.models.tflite.tflm_tail import host_options
-from memplan.extensions.models.tflite.tflm_targets import target_of
 from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.foreign.model_options import ModelOptions
+from memplan.runtimes.tflite import interpreter
+from memplan.runtimes.tflite.interpreter import LIMIT_S
+from memplan.runtimes.tflite.model import Model, read_model
+from memplan.runtimes.tflite.tflm_tail import arena_of as arena_of
+from memplan.runtimes.tflite.tflm_tail import host_options
+from memplan.runtimes.tflite.tflm_targets import target_of
 
 
 def compiler(options: ModelOptions) -> str:

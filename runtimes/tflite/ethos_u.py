@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from memplan.extensions.models.tflite.model import Model, Operator
 from memplan.planner.foreign.imported import ImportedProblem, plan_of_offsets
 from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Pool, Problem, replace_fields
 from memplan.planner.model.rows import Buffer, Relative
+from memplan.runtimes.tflite.model import Model, Operator
 
 OPERATOR = "ethos-u"
 """The name of the custom operator into which Vela combines the operators that run on an Ethos-U."""

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from math import isfinite
 from typing import Any
 
-from memplan.extensions.models.flatbuffer import Table
-from memplan.extensions.models.pads import equal_output_pads
-from memplan.extensions.models.tflite.model import DTYPES, Operator, Subgraph, TfliteTensor
-from memplan.extensions.networks.operations.graph_facts import Attribute, OperationFacts, Quantization, TensorFacts
-from memplan.extensions.readers.vocabulary import MOST_NUMBERS, kind_of, kinds_by_name
 from memplan.planner.foreign.imported import element_count
+from memplan.programs.operations.graph_facts import Attribute, OperationFacts, Quantization, TensorFacts
+from memplan.programs.readers.vocabulary import MOST_NUMBERS, kind_of, kinds_by_name
+from memplan.runtimes.flatbuffer import Table
+from memplan.runtimes.pads import equal_output_pads
+from memplan.runtimes.tflite.model import DTYPES, Operator, Subgraph, TfliteTensor
 
 _EFFECTS = {"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE", "HASHTABLE", "HASHTABLE_FIND"}
 _EFFECTS |= {"HASHTABLE_IMPORT", "HASHTABLE_SIZE", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM", "MULTINOMIAL"}

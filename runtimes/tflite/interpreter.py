@@ -11,7 +11,7 @@ from io import BytesIO
 
 import numpy as np
 
-from memplan.extensions.models.tflite.model import read_model
+from memplan.runtimes.tflite.model import read_model
 
 # An input of a wide integer type may be an index into a table of the model, so draw only 0 and 1 for the input.
 _RUN = """

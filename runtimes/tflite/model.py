@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from memplan.extensions.models.flatbuffer import Table
-from memplan.extensions.models.tflite.system import is_tflite
-from memplan.extensions.models.tflite.tflm_targets import HOST, Target
-from memplan.extensions.networks.operations.graph_facts import bits_of
-from memplan.extensions.readers.vocabulary import types_by_number
 from memplan.planner.errors import CUT_OFF, OTHER_KIND, FormatError, excerpt, shorten
+from memplan.programs.operations.graph_facts import bits_of
+from memplan.programs.readers.vocabulary import types_by_number
+from memplan.runtimes.flatbuffer import Table
+from memplan.runtimes.tflite.system import is_tflite
+from memplan.runtimes.tflite.tflm_targets import HOST, Target
 
 _NAMES = """\
 ADD AVERAGE_POOL_2D CONCATENATION CONV_2D DEPTHWISE_CONV_2D DEPTH_TO_SPACE DEQUANTIZE EMBEDDING_LOOKUP FLOOR

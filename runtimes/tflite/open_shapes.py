@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from operator import add, floordiv, mul, sub
 from typing import Any
 
-from memplan.extensions.models.onnx.shape_rules import (
+from memplan.planner.errors import FormatError, Option, OptionError, excerpt
+from memplan.runtimes.onnx.shape_rules import (
     OpenShapeError,
     Shape,
     cancel_sizes,
@@ -19,9 +20,8 @@ from memplan.extensions.models.onnx.shape_rules import (
     product,
     slice_length,
 )
-from memplan.extensions.models.tflite.facts import OperatorReader
-from memplan.extensions.models.tflite.model import Model, Operator, TfliteTensor
-from memplan.planner.errors import FormatError, Option, OptionError, excerpt
+from memplan.runtimes.tflite.facts import OperatorReader
+from memplan.runtimes.tflite.model import Model, Operator, TfliteTensor
 
 _SAME_AS_INPUT = """\
 ABS CAST CEIL COS CUMSUM DEQUANTIZE ELU EXP FLOOR GELU HARD_SWISH L2_NORMALIZATION LEAKY_RELU LOG LOGICAL_NOT LOGISTIC

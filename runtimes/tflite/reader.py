@@ -11,11 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from memplan.extensions.models.tflite import ethos_u
-from memplan.extensions.models.tflite.facts import has_effects, operator_facts, tensor_facts
-from memplan.extensions.models.tflite.model import BITS, UNSIZED, Model, Operator, Subgraph, TfliteTensor, read_model
-from memplan.extensions.models.tflite.open_shapes import open_dimensions, set_sizes
-from memplan.extensions.models.tflite.tflm_arena import (
+from memplan.planner.errors import FormatError, OptionError, excerpt
+from memplan.planner.foreign.arena import scratch_flags
+from memplan.planner.foreign.imported import ImportedProblem, constants_finding, element_count, packed_bytes
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.model.finding import MAX_LISTED, REFUSED, Finding
+from memplan.programs.operations.graph_facts import OperationFacts
+from memplan.programs.readers.draft import Kind, OperationsDraft
+from memplan.programs.symbols.space import SymbolRange
+from memplan.runtimes.tflite import ethos_u
+from memplan.runtimes.tflite.facts import has_effects, operator_facts, tensor_facts
+from memplan.runtimes.tflite.model import BITS, UNSIZED, Model, Operator, Subgraph, TfliteTensor, read_model
+from memplan.runtimes.tflite.open_shapes import open_dimensions, set_sizes
+from memplan.runtimes.tflite.tflm_arena import (
     ALIGNMENT,
     arena_head,
     model_for_options,
@@ -23,14 +31,6 @@ from memplan.extensions.models.tflite.tflm_arena import (
     scratch_of,
     scratch_of_model,
 )
-from memplan.extensions.networks.operations.graph_facts import OperationFacts
-from memplan.extensions.readers.draft import Kind, OperationsDraft
-from memplan.extensions.shapes.symbols.space import SymbolRange
-from memplan.planner.errors import FormatError, OptionError, excerpt
-from memplan.planner.foreign.arena import scratch_flags
-from memplan.planner.foreign.imported import ImportedProblem, constants_finding, element_count, packed_bytes
-from memplan.planner.foreign.model_options import ModelOptions
-from memplan.planner.model.finding import MAX_LISTED, REFUSED, Finding
 
 _VIEWS = {"RESHAPE", "SQUEEZE", "EXPAND_DIMS"}
 _UNKNOWN = {"STABLEHLO_CASE", "DELEGATE"}

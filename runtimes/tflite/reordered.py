@@ -5,13 +5,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 
-from memplan.extensions.models.flatbuffer import Table
-from memplan.extensions.models.new_order import new_order
-from memplan.extensions.models.tflite import ethos_u
-from memplan.extensions.models.tflite.facts import has_effects
-from memplan.extensions.models.tflite.model import OFFLINE_PLAN, Model, read_model
-from memplan.extensions.networks.models.sequence import ReorderedFile, Where
 from memplan.planner.errors import FormatError, InvalidPlanError, excerpt
+from memplan.programs.models.sequence import ReorderedFile, Where
+from memplan.runtimes.flatbuffer import Table
+from memplan.runtimes.new_order import new_order
+from memplan.runtimes.tflite import ethos_u
+from memplan.runtimes.tflite.facts import has_effects
+from memplan.runtimes.tflite.model import OFFLINE_PLAN, Model, read_model
 
 _CONTROL = "model_control_dependencies"
 """The name of the metadata entry in which a converter refers to operators by position."""

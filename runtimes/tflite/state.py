@@ -13,11 +13,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from memplan.extensions.networks.operations.graph_facts import OVERWRITING
-from memplan.extensions.readers.vocabulary import kind_of
 from memplan.planner.errors import FormatError, excerpt
 from memplan.planner.foreign.imported import ImportedProblem, plan_of_offsets, problem_of_rows, refuse_dims, size_of
 from memplan.planner.foreign.model_options import ModelOptions
+from memplan.programs.operations.graph_facts import OVERWRITING
+from memplan.programs.readers.vocabulary import kind_of
 
 _LINE = re.compile(
     r"-+Subgraph-(?P<subgraph>\d{1,6}) has (?:\d+ tensors and (?P<count>\d{1,9}) nodes)?.*"

@@ -14,7 +14,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 
-from memplan.extensions.models.flatbuffer import (
+from memplan.planner.errors import FormatError, Option, excerpt
+from memplan.planner.foreign.arena import scratch_flags
+from memplan.planner.foreign.layout import VerifiedLayout
+from memplan.runtimes.flatbuffer import (
     Content,
     Field,
     NewTable,
@@ -25,12 +28,9 @@ from memplan.extensions.models.flatbuffer import (
     prepend_root,
     text,
 )
-from memplan.extensions.models.tflite.model import OFFLINE_PLAN, Model, TfliteTensor, read_model
-from memplan.extensions.models.tflite.system import IDENTIFIER, is_tflite
-from memplan.extensions.models.tflite.tflm_arena import ALIGNMENT, KERNELS, arena_head, model_for_options, rounded_bytes
-from memplan.planner.errors import FormatError, Option, excerpt
-from memplan.planner.foreign.arena import scratch_flags
-from memplan.planner.foreign.layout import VerifiedLayout
+from memplan.runtimes.tflite.model import OFFLINE_PLAN, Model, TfliteTensor, read_model
+from memplan.runtimes.tflite.system import IDENTIFIER, is_tflite
+from memplan.runtimes.tflite.tflm_arena import ALIGNMENT, KERNELS, arena_head, model_for_options, rounded_bytes
 
 _AT_RUN_TIME = -1
 _VERSION, _SUBGRAPHS = 0, 1

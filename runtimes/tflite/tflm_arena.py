@@ -13,12 +13,12 @@ from bisect import insort
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from memplan.extensions.models.tflite.model import BITS, Model, TfliteTensor
-from memplan.extensions.models.tflite.tflm_kernels import is_known, refusal, tensor_bytes
-from memplan.extensions.models.tflite.tflm_targets import operators_with, target_of
-from memplan.extensions.models.tflite.tflm_vendors import has_vendor_kernel, vendor_scratch
 from memplan.planner.foreign.imported import element_count
 from memplan.planner.foreign.model_options import ModelOptions
+from memplan.runtimes.tflite.model import BITS, Model, TfliteTensor
+from memplan.runtimes.tflite.tflm_kernels import is_known, refusal, tensor_bytes
+from memplan.runtimes.tflite.tflm_targets import operators_with, target_of
+from memplan.runtimes.tflite.tflm_vendors import has_vendor_kernel, vendor_scratch
 
 # TFLite Micro calls this alignment in bytes MicroArenaBufferAlignment.
 ALIGNMENT = 16

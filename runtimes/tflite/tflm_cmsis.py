@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
-from memplan.extensions.models.tflite.facts import OperatorReader
-from memplan.extensions.models.tflite.model import Operator, Subgraph, TfliteTensor
-from memplan.extensions.models.tflite.tflm_targets import Target
+from memplan.runtimes.tflite.facts import OperatorReader
+from memplan.runtimes.tflite.model import Operator, Subgraph, TfliteTensor
+from memplan.runtimes.tflite.tflm_targets import Target
 
 _INT16, _INT8, _INT4 = 7, 9, 17
 _BLOCK, _MOST_UNTURNED = 124, 16

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from memplan.extensions.models.tflite.model import BITS, DTYPES, Operator, Subgraph, TfliteTensor
-from memplan.extensions.models.tflite.tflm_cmsis import cmsis_preparation, data_type_of, scales_of
-from memplan.extensions.models.tflite.tflm_targets import Size, Target, facts_by_operator, kernel_facts, operators_with
-from memplan.extensions.models.tflite.tflm_vendors import is_on_npu
 from memplan.planner.foreign.imported import element_count
+from memplan.runtimes.tflite.model import BITS, DTYPES, Operator, Subgraph, TfliteTensor
+from memplan.runtimes.tflite.tflm_cmsis import cmsis_preparation, data_type_of, scales_of
+from memplan.runtimes.tflite.tflm_targets import Size, Target, facts_by_operator, kernel_facts, operators_with
+from memplan.runtimes.tflite.tflm_vendors import is_on_npu
 
 _FLOAT32, _INT16, _INT8 = 0, 7, 9
 _TABLE = 1026

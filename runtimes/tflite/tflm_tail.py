@@ -14,8 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from memplan.extensions.models.tflite.model import Model, Operator, Subgraph, TfliteTensor, read_model
-from memplan.extensions.models.tflite.tflm_arena import (
+from memplan.planner import __version__
+from memplan.planner.foreign.arena import ModelArena
+from memplan.planner.foreign.c.arena import IN_SECTION, section_name
+from memplan.planner.foreign.c_names import add_include_guard, constant, include_of, prefix_of
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.runtimes.tflite.model import Model, Operator, Subgraph, TfliteTensor, read_model
+from memplan.runtimes.tflite.tflm_arena import (
     ALIGNMENT,
     arena_head,
     model_for_options,
@@ -23,8 +28,8 @@ from memplan.extensions.models.tflite.tflm_arena import (
     scratch_of,
     scratch_of_model,
 )
-from memplan.extensions.models.tflite.tflm_cmsis import scales_of
-from memplan.extensions.models.tflite.tflm_kernels import (
+from memplan.runtimes.tflite.tflm_cmsis import scales_of
+from memplan.runtimes.tflite.tflm_kernels import (
     allocates_last,
     construction_bytes,
     is_known,
@@ -33,12 +38,7 @@ from memplan.extensions.models.tflite.tflm_kernels import (
     temporaries,
     tensor_bytes,
 )
-from memplan.extensions.models.tflite.tflm_targets import Target
-from memplan.planner import __version__
-from memplan.planner.foreign.arena import ModelArena
-from memplan.planner.foreign.c.arena import IN_SECTION, section_name
-from memplan.planner.foreign.c_names import add_include_guard, constant, include_of, prefix_of
-from memplan.planner.foreign.model_options import ModelOptions
+from memplan.runtimes.tflite.tflm_targets import Target
 
 _MOST_REQUESTS = 12
 """The maximum number of scratch buffers of a kernel; that many rows are reserved while it prepares."""

@@ -6,8 +6,9 @@ CMSIS-NN's kernels are in `tflm_cmsis`; ESP-NN's differ only for integers of 8 b
 
 from __future__ import annotations
 
-from memplan.extensions.models.tflite.model import Operator, Subgraph
-from memplan.extensions.models.tflite.tflm_cmsis import (
+from memplan.planner.foreign.imported import element_count
+from memplan.runtimes.tflite.model import Operator, Subgraph
+from memplan.runtimes.tflite.tflm_cmsis import (
     CMSIS_NAMES,
     Window,
     cmsis_scratch,
@@ -15,8 +16,7 @@ from memplan.extensions.models.tflite.tflm_cmsis import (
     round_up,
     window_of,
 )
-from memplan.extensions.models.tflite.tflm_targets import Target, operators_with
-from memplan.planner.foreign.imported import element_count
+from memplan.runtimes.tflite.tflm_targets import Target, operators_with
 
 _INT16, _INT8, _INT4 = 7, 9, 17
 _MOST_MADE, _MOST_TILED, _MOST_CACHED = 40 * 1024, 48 * 1024, 32 * 1024

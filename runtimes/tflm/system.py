@@ -13,7 +13,7 @@ SYSTEM = System(
             "largest first, into the lowest gap (TFLite Micro)",
             "tensorflow/tflite-micro 17bebc092249, "
             "tensorflow/lite/micro/memory_planner/greedy_memory_planner.cc: GreedyMemoryPlanner",
-            "memplan.extensions.models.tflm.planner:plan_greedily",
+            "memplan.runtimes.tflm.planner:plan_greedily",
             ANY | {"pins"},
             "tflm tflite tflite-micro",
         ),

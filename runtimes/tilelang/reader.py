@@ -11,11 +11,11 @@ import ast
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from memplan.extensions.readers.draft import OperationsDraft, Uses
-from memplan.extensions.tvm.files.relax_text import argument, attribute_of, dotted_name, module_of
 from memplan.planner.errors import FormatError, excerpt
 from memplan.planner.foreign.imported import ImportedProblem, refuse_dims, size_of
 from memplan.planner.foreign.model_options import ModelOptions
+from memplan.programs.readers.draft import OperationsDraft, Uses
+from memplan.runtimes.tvm.relax_text import argument, attribute_of, dotted_name, module_of
 
 ALIGNMENT = 32
 _READ, _WRITE = 1, 2

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from memplan.extensions.systems.online import place_online
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ReferencePlanner, System
+from memplan.runtimes.online import place_online
 from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, align, common_alignment, tensors
 
 _BLOCK = 256
@@ -95,7 +95,7 @@ SYSTEM = System(
             "reference:tinygrad-tlsf",
             "over time, from two levels of size classes (tinygrad's memory_plan_rewrite)",
             "tinygrad/tinygrad a9069c17, tinygrad/schedule/memory.py: memory_plan_rewrite, and its TLSFAllocator",
-            "memplan.extensions.systems.tinygrad.system:plan",
+            "memplan.runtimes.tinygrad.system:plan",
         ),
     ),
 )

@@ -14,15 +14,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from memplan.extensions.networks.operations.graph_facts import bits_of
-from memplan.extensions.shapes.symbols.space import SymbolRange
-from memplan.extensions.torch.files.fx import read_graph
-from memplan.extensions.torch.files.sizes import evaluated_size, symbols_in_size
 from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, excerpt
 from memplan.planner.foreign.imported import ImportedProblem, OpenSizesError
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.formats.memplan_json import parse
 from memplan.planner.model.rows import MAX_BYTES
+from memplan.programs.operations.graph_facts import bits_of
+from memplan.programs.symbols.space import SymbolRange
+from memplan.runtimes.torch.fx import read_graph
+from memplan.runtimes.torch.sizes import evaluated_size, symbols_in_size
 
 _MOST_BYTES = 1 << 28
 """The maximum size in bytes of the JSON in an archive."""

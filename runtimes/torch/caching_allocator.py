@@ -15,8 +15,8 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
-from memplan.extensions.torch.files.allocator_settings import ROUNDING, AllocatorSettings
 from memplan.planner.errors import MemplanError
+from memplan.runtimes.torch.allocator_settings import ROUNDING, AllocatorSettings
 
 MIB = 1 << 20
 SMALL, SMALL_SEGMENT = MIB, 2 * MIB

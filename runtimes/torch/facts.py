@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from memplan.extensions.networks.operations.graph_facts import Attribute, OperationFacts, TensorFacts, bits_of
-from memplan.extensions.readers.aten import kind_of_aten
-from memplan.extensions.readers.vocabulary import plain_attributes
+from memplan.programs.operations.graph_facts import Attribute, OperationFacts, TensorFacts, bits_of
+from memplan.programs.readers.aten import kind_of_aten
+from memplan.programs.readers.vocabulary import plain_attributes
 
 _WINDOWS = {"max_pool2d_with_indices", "max_pool2d", "avg_pool2d"}
 _ATTRIBUTES = {"stride": "strides", "kernel_size": "kernel", "dilation": "dilations", "dim": "axis"}

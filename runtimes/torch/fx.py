@@ -15,12 +15,12 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from memplan.extensions.readers.draft import Kind, OperationsDraft
-from memplan.extensions.torch.files.facts import draws_random_numbers, node_facts, value_facts
 from memplan.planner.errors import FormatError, excerpt
 from memplan.planner.foreign.imported import ImportedProblem, ViewFacts, packed_bytes
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import MAX_LISTED, Finding
+from memplan.programs.readers.draft import Kind, OperationsDraft
+from memplan.runtimes.torch.facts import draws_random_numbers, node_facts, value_facts
 
 ALIGNMENT = 64
 _MODEL_INPUT_KINDS = ("PARAMETER", "BUFFER", "CONSTANT_TENSOR")

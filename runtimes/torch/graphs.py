@@ -13,10 +13,10 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
-from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph
-from memplan.extensions.torch.files.facts import draws_random_numbers
-from memplan.extensions.torch.files.fx import changed_nodes, is_getitem, shared_storage_nodes, values_of
 from memplan.planner.errors import FormatError, excerpt
+from memplan.programs.operations.graph import GraphOperation, OperationGraph
+from memplan.runtimes.torch.facts import draws_random_numbers
+from memplan.runtimes.torch.fx import changed_nodes, is_getitem, shared_storage_nodes, values_of
 
 SAME_STORAGE = frozenset({"aten::_unsafe_view"})
 """Operations that return a view of their first argument, although their schemas do not declare it."""

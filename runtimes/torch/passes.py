@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from memplan.extensions.networks.operations.order_check import peak_of
-from memplan.extensions.networks.order.answer import RecomputedPoint
-from memplan.extensions.networks.order.options import TIME_LIMIT_S
-from memplan.extensions.networks.order.search.solve import order_operations
-from memplan.extensions.torch.files.fx import is_getitem
-from memplan.extensions.torch.inside.graphs import SAME_STORAGE, ModuleGraph, graph_of
 from memplan.planner.errors import OperationsError
+from memplan.programs.operations.order_check import peak_of
+from memplan.programs.order.answer import RecomputedPoint
+from memplan.programs.order.options import TIME_LIMIT_S
+from memplan.programs.order.search.solve import order_operations
+from memplan.runtimes.torch.fx import is_getitem
+from memplan.runtimes.torch.graphs import SAME_STORAGE, ModuleGraph, graph_of
 
 
 def reordered(

@@ -9,9 +9,9 @@ from functools import reduce
 from math import prod
 from typing import Any
 
-from memplan.extensions.shapes.symbols.numbers import max_number, min_number
 from memplan.planner.errors import FormatError, excerpt
 from memplan.planner.model.rows import MAX_BYTES
+from memplan.programs.symbols.numbers import max_number, min_number
 
 _LARGEST_POWER = 16
 _COMPUTED: Mapping[str, Callable[[int, int], int]] = {

@@ -22,11 +22,11 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Any, ClassVar, NoReturn
 
-from memplan.extensions.torch.files.allocator_settings import ROUNDING, settings_of_snapshot
-from memplan.extensions.torch.files.storages import Role, Segment, StepMemory, Storage
 from memplan.planner.errors import FormatError, excerpt
 from memplan.planner.foreign.imported import ImportedProblem, plan_of_offsets, problem_of_rows, refuse_dims, size_of
 from memplan.planner.foreign.model_options import ModelOptions
+from memplan.runtimes.torch.allocator_settings import ROUNDING, settings_of_snapshot
+from memplan.runtimes.torch.storages import Role, Segment, StepMemory, Storage
 
 _FREED = ("free_completed", "free")
 _ASKED = "free_requested"

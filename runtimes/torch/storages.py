@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from memplan.extensions.torch.files.allocator_settings import AllocatorSettings
+from memplan.runtimes.torch.allocator_settings import AllocatorSettings
 
 Role = Literal["parameters", "gradients", "optimizer", "inputs", "activations", "temporaries", "outputs", "workspaces"]
 Phase = Literal["given", "forward", "backward", "optimizer"]

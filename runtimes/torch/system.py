@@ -37,12 +37,12 @@ SYSTEM = System(
         FileReader(
             "torch-export",
             is_archive,
-            "memplan.extensions.torch.files.archive",
+            "memplan.runtimes.torch.archive",
             suffixes=(".pt2",),
             has_symbols=True,
             options=frozenset({"views"}),
         ),
-        FileReader("torch-snapshot", is_snapshot, "memplan.extensions.torch.files.snapshot"),
-        FileReader("inductor", is_wrapper, "memplan.extensions.torch.files.wrapper"),
+        FileReader("torch-snapshot", is_snapshot, "memplan.runtimes.torch.snapshot"),
+        FileReader("inductor", is_wrapper, "memplan.runtimes.torch.wrapper"),
     ),
 )

@@ -16,12 +16,12 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from memplan.extensions.torch.files.wrapper_storages import WrapperBuffer, WrapperStorages
 from memplan.planner.errors import MAX_SHOWN, FormatError, OptionError, excerpt
 from memplan.planner.foreign.imported import ImportedProblem, OpenSizesError, plan_of_offsets, refuse_dims, size_of
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
+from memplan.runtimes.torch.wrapper_storages import WrapperBuffer, WrapperStorages
 
 _PARTITION = "partition_"
 

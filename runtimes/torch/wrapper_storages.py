@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from memplan.extensions.networks.operations.graph_facts import bits_of
-from memplan.extensions.torch.files.sizes import evaluate
 from memplan.planner.errors import FormatError, excerpt
 from memplan.planner.foreign.imported import element_count
+from memplan.programs.operations.graph_facts import bits_of
+from memplan.runtimes.torch.sizes import evaluate
 
 _REUSED = "# reuse"
 _NEW_BUFFER = (_REUSED, "# alloc")

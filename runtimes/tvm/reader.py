@@ -16,14 +16,14 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from memplan.extensions.networks.operations.graph_facts import OperationFacts
-from memplan.extensions.networks.operations.operations import DeclaredBuffer
-from memplan.extensions.readers.draft import Kind, OperationsDraft
 from memplan.planner.errors import FormatError, excerpt, sentences
 from memplan.planner.foreign.imported import ImportedProblem, packed_bytes, refuse_dims
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.formats.memplan_json import parse
 from memplan.planner.model.rows import MAX_BYTES
+from memplan.programs.operations.graph_facts import OperationFacts
+from memplan.programs.operations.operations import DeclaredBuffer
+from memplan.programs.readers.draft import Kind, OperationsDraft
 
 _MOST_DIMENSIONS = 100
 _LONGEST_NAME = 1000

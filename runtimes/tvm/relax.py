@@ -14,11 +14,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from memplan.extensions.networks.operations.graph_facts import TensorFacts
-from memplan.extensions.readers.draft import Kind, OperationsDraft, Uses
-from memplan.extensions.shapes.symbols.space import SymbolRange
-from memplan.extensions.tvm.files.relax_facts import call_facts
-from memplan.extensions.tvm.files.relax_text import (
+from memplan.planner.errors import FormatError, excerpt
+from memplan.planner.foreign.imported import ImportedProblem
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.model.finding import Finding
+from memplan.programs.operations.graph_facts import TensorFacts
+from memplan.programs.readers.draft import Kind, OperationsDraft, Uses
+from memplan.programs.symbols.space import SymbolRange
+from memplan.runtimes.tvm.relax_facts import call_facts
+from memplan.runtimes.tvm.relax_text import (
     Dims,
     RelaxTensor,
     argument,
@@ -29,10 +33,6 @@ from memplan.extensions.tvm.files.relax_text import (
     stated_type,
     tensors_of,
 )
-from memplan.planner.errors import FormatError, excerpt
-from memplan.planner.foreign.imported import ImportedProblem
-from memplan.planner.foreign.model_options import ModelOptions
-from memplan.planner.model.finding import Finding
 
 ALIGNMENT = 64
 _VIEWS = {"R.reshape", "R.squeeze", "R.expand_dims", "R.flatten", "R.memory.view", "R.ensure_zero_offset"}

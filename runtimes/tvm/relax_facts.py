@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from memplan.extensions.networks.operations.graph_facts import Attribute, OperationFacts
-from memplan.extensions.readers.vocabulary import kind_of, kinds_by_name, plain_attributes
+from memplan.programs.operations.graph_facts import Attribute, OperationFacts
+from memplan.programs.readers.vocabulary import kind_of, kinds_by_name, plain_attributes
 
 _KINDS = kinds_by_name(
     {

@@ -11,10 +11,10 @@ from functools import cached_property
 
 from pydantic import ValidationError
 
-from memplan.extensions.networks.operations.operations import DeclaredBuffer
 from memplan.planner.errors import CUT_OFF, MAX_SHOWN, FormatError, OptionError, excerpt
 from memplan.planner.foreign.imported import OpenSizesError, packed_bytes
 from memplan.planner.model.rows import MAX_BYTES
+from memplan.programs.operations.operations import DeclaredBuffer
 
 _MOST_DIMENSIONS = 100
 _LONGEST_SIZE, _DEEPEST = 200, 50

@@ -2,7 +2,7 @@
 
 A storage is requested when a buffer starts and released when the buffer ends. At each time step, releases come before
 requests, both in the problem's order of buffers. Buffers that are never alive get offset 0 and no storage. Source: see
-`memplan.extensions.objects.relay_tokens`. The module `relay_storages` plans the operations of a program instead.
+`memplan.runtimes.tvm.relay_tokens`. The module `relay_storages` plans the operations of a program instead.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import lcm
 
-from memplan.extensions.objects.relay_tokens import FreeTokens, Token
 from memplan.planner.model.problem import Problem
+from memplan.runtimes.tvm.relay_tokens import FreeTokens, Token
 from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, align, tensor_alignment, tensors
 
 

@@ -13,11 +13,11 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from math import prod
 
-from memplan.extensions.networks.liveness.liveness import StoragePlan, StorageToken
-from memplan.extensions.networks.operations.operations import DeclaredBuffer, Function, Operations
-from memplan.extensions.networks.operations.statements import Alloc, Free, Operation
-from memplan.extensions.objects.relay_tokens import FreeTextures, FreeTokens, Token
 from memplan.planner.errors import OperationsError, excerpt, path_of
+from memplan.programs.liveness.liveness import StoragePlan, StorageToken
+from memplan.programs.operations.operations import DeclaredBuffer, Function, Operations
+from memplan.programs.operations.statements import Alloc, Free, Operation
+from memplan.runtimes.tvm.relay_tokens import FreeTextures, FreeTokens, Token
 
 _SCOPES = ("global.texture", "global.texture-nhwc", "global.texture-weight")
 

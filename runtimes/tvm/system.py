@@ -27,7 +27,7 @@ def is_relax(data: bytes) -> bool:
 
 
 def _usmp_planners(name: str, summary: str, source: str, more: str = "") -> tuple[ReferencePlanner, ReferencePlanner]:
-    source, function = f"{_USMP}/{source}", f"memplan.extensions.tvm.files.usmp.planners:{name.replace('-', '_')}"
+    source, function = f"{_USMP}/{source}", f"memplan.runtimes.tvm.usmp.planners:{name.replace('-', '_')}"
     own, rounded = "the same, rounded to the buffer's own alignment", f"{source}, but for the rounding"
     can = ANY | {"pools", "conflicts", "holes"}
     return (
@@ -44,14 +44,14 @@ SYSTEM = System(
         FileReader(
             "tvm",
             is_tvm_graph,
-            "memplan.extensions.tvm.files.reader",
+            "memplan.runtimes.tvm.reader",
             suffixes=(".graph",),
             options=frozenset({"views"}),
         ),
         FileReader(
             "relax",
             is_relax,
-            "memplan.extensions.tvm.files.relax",
+            "memplan.runtimes.tvm.relax",
             suffixes=(".relax",),
             has_symbols=True,
             options=frozenset({"views"}),
@@ -78,7 +78,7 @@ SYSTEM = System(
             "reference:relay-storage-tokens",
             "whole storages handed on, each buffer at the start of one (TVM Relay, graph executor)",
             "apache/tvm v0.14.0, src/relay/backend/graph_plan_memory.cc and token_allocator.cc: TokenAllocator1D",
-            "memplan.extensions.tvm.files.relay_planner:storage_tokens",
+            "memplan.runtimes.tvm.relay_planner:storage_tokens",
             other_names="graphplanmemory relay storage-tokens",
         ),
     ),

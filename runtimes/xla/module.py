@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memplan.extensions.networks.operations.graph_facts import OperationFacts, TensorFacts, bits_of
-from memplan.extensions.readers.draft import OperationsDraft, Uses
-from memplan.extensions.readers.vocabulary import HLO_KINDS, kind_of, types_by_number
-from memplan.extensions.systems.protobuf import ProtobufMessage
-from memplan.extensions.systems.xla.system import is_xla_text
 from memplan.planner.errors import FormatError, OperationsError, excerpt
 from memplan.planner.foreign.imported import ImportedProblem, element_count, packed_bytes, refuse_dims
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.rows import MAX_BYTES
+from memplan.programs.operations.graph_facts import OperationFacts, TensorFacts, bits_of
+from memplan.programs.readers.draft import OperationsDraft, Uses
+from memplan.programs.readers.vocabulary import HLO_KINDS, kind_of, types_by_number
+from memplan.runtimes.protobuf import ProtobufMessage
+from memplan.runtimes.xla.system import is_xla_text
 
 ALIGNMENT = 64
 _MODULE = 1

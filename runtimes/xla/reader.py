@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
-from memplan.extensions.systems.protobuf import ProtobufMessage
-from memplan.extensions.systems.xla import text as xla_text
-from memplan.extensions.systems.xla.system import is_xla_text
 from memplan.planner.errors import FormatError
 from memplan.planner.foreign.imported import ImportedProblem, plan_of_offsets, problem_of_rows, refuse_dims, size_of
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.rows import MAX_BYTES
+from memplan.runtimes.protobuf import ProtobufMessage
+from memplan.runtimes.xla import text as xla_text
+from memplan.runtimes.xla.system import is_xla_text
 
 ALIGNMENT = 64
 _MODULE, _ASSIGNMENT = 1, 3

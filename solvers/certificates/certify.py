@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from math import isclose
 from typing import Any, Literal
 
-from memplan.extensions.checkers import check as checker
+from memplan.checkers import check as checker
 from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.extensions import Hook
 from memplan.planner.formats.memplan_json import write_problem

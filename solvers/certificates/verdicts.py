@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import isclose
 from typing import Any, Literal
 
-from memplan.extensions.checkers import check as checker
+from memplan.checkers import check as checker
 from memplan.planner.errors import excerpt
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.intervals import Interval

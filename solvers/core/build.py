@@ -29,7 +29,7 @@ FLAGS = (
     *("-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
 )
 """The compiler flags. Fused multiply-add is off, so that results are identical on all machines."""
-_PLACES = ("core", "solvers/core", "extensions/*/core", "extensions/*/*/core")
+_PLACES = ("core", "solvers/core", "programs/*/core", "extensions/*/core")
 """The folders of a package that may contain C++ sources."""
 _SOURCES = ("*.cpp", "*.hpp", "*.h")
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from math import ceil, lcm
 from typing import Any, NamedTuple
 
-from memplan.extensions.checkers import check, moves
+from memplan.checkers import check, moves
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.problem import Problem
 from memplan.solvers.moves.program import PiecesProgram

@@ -15,8 +15,8 @@ import memplan
 from memplan.api.cli.flag_names import flags_of
 from memplan.api.cli.flags import seconds
 from memplan.api.cli.main import main
-from memplan.extensions.networks.operations.graph import graph_from
 from memplan.planner.errors import InputError
+from memplan.programs.operations.graph import graph_from
 from memplan.questions.plan.plan import PlanOptions
 from memplan.questions.reading import ReadOptions
 from tests.support.mistakes import FILES, MISTAKES, Mistake, faulty_files

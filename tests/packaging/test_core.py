@@ -20,11 +20,11 @@ import pytest
 from memplan import Problem, solve
 from memplan.api.cli.main import main
 from memplan.api.cli.solvers.core import SOURCES
-from memplan.extensions.models.tflite.model import OFFLINE_PLAN
-from memplan.extensions.models.tflite.model import read_model as read_tensors
-from memplan.extensions.models.tflite.tflm import set_metadata
 from memplan.planner import __version__
 from memplan.planner.foreign.reading import read_model
+from memplan.runtimes.tflite.model import OFFLINE_PLAN
+from memplan.runtimes.tflite.model import read_model as read_tensors
+from memplan.runtimes.tflite.tflm import set_metadata
 from tests.support.compile_once import ONCE
 from tests.support.depth import DEPTH, seeds
 

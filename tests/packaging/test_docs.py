@@ -16,12 +16,12 @@ import pytest
 from lab import manual
 from memplan.api.cli.commands import make_command
 from memplan.api.cli.main import main
-from memplan.extensions.models.tests import onnx_models, tflite_networks
-from memplan.extensions.networks.lifetimes import problem_of
-from memplan.extensions.networks.operations.graph import write_graph
-from memplan.extensions.networks.operations.operations import operations_from
 from memplan.planner.formats import read_problem
 from memplan.planner.model.problem import Problem
+from memplan.programs.lifetimes import problem_of
+from memplan.programs.operations.graph import write_graph
+from memplan.programs.operations.operations import operations_from
+from memplan.runtimes.tests import onnx_models, tflite_networks
 from memplan.solvers.portfolio.solve import solve
 from tests.support import networks, public_problems
 from tests.support.server import RunningServer

@@ -105,7 +105,7 @@ from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.systems import FileReader, System
 
 IS_TOY = lambda data: data.startswith(b"TOY")
-READER = FileReader("toy", IS_TOY, "memplan.extensions.systems.toy.system", suffixes=(".toy",))
+READER = FileReader("toy", IS_TOY, "memplan.runtimes.toy.system", suffixes=(".toy",))
 SYSTEM = System(name="toy", title="toy", readers=(READER,))
 
 
@@ -119,7 +119,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 IN_IMPORTERS: Patch = {
     "extensions/__init__.py": [
         insertion_before(
-            "    from memplan.extensions.tvm.", "    from memplan.extensions.systems.toy.system import SYSTEM as TOY\n"
+            "    from memplan.extensions.tvm.", "    from memplan.runtimes.toy.system import SYSTEM as TOY\n"
         ),
         ("own = (TFLM,", "own = (TOY, TFLM,"),
     ]
@@ -147,9 +147,9 @@ print("used")
         (
             "an importer",
             {
-                "extensions/systems/NAME/system.py",
+                "runtimes/NAME/system.py",
                 *IN_IMPORTERS,
-                "extensions/systems/tests/NAME/test_importers_NAME.py",
+                "runtimes/tests/NAME/test_importers_NAME.py",
             },
         ),
     ],
@@ -167,8 +167,8 @@ def test_the_guide_lists_three_files_to_change_for_a_format_or_importer(title: s
         ({"planner/formats/lines.py": [("", FORMAT)], **IN_TABLE}, USE_FORMAT),
         (
             {
-                "extensions/systems/toy/__init__.py": TOY,
-                "extensions/systems/toy/system.py": [("", IMPORTER)],
+                "runtimes/toy/__init__.py": TOY,
+                "runtimes/toy/system.py": [("", IMPORTER)],
                 **IN_IMPORTERS,
             },
             USE_IMPORTER,

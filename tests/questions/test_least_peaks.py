@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from memplan.extensions.files.compare.compare import CompareOptions, ModelComparison, compare
-from memplan.extensions.networks.inputs import read_graph
-from memplan.extensions.networks.order.options import OrderOptions
-from memplan.extensions.networks.order.order import order
-from memplan.extensions.networks.order.reordering import reorder
+from memplan.programs.inputs import read_graph
+from memplan.programs.order.options import OrderOptions
+from memplan.programs.order.order import order
+from memplan.programs.order.reordering import reorder
 from memplan.questions.reading import Reader
 from memplan.solvers.search.control import Control
 

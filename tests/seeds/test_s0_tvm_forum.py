@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import memplan
-from memplan.extensions.networks.operations.graph import write_graph
-from memplan.extensions.networks.operations.order_check import peak_of
+from memplan.programs.operations.graph import write_graph
+from memplan.programs.operations.order_check import peak_of
 from tests.support import operation_graphs
 from tests.support import tvm_problems as tvm
 from tests.support.dump_files import graph, node

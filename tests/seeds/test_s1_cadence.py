@@ -16,7 +16,7 @@ POSITION_BASED = "reference:cadence-position-based-greedy-with-hierarchy"
 BY_SIZE = "reference:cadence-greedy-by-size-with-hierarchy"
 BOTH = (POSITION_BASED, BY_SIZE)
 EXIR = "executorch.exir.memory_planning"
-INSIDE = "memplan.extensions.torch.executorch"
+INSIDE = "memplan.runtimes.executorch.inside"
 """The module with memplan's ExecuTorch algorithm; it needs the extra executorch."""
 
 
@@ -161,7 +161,7 @@ def plan_program(edge: Any, **options: Any) -> Any:
     from executorch.exir import ExecutorchBackendConfig
     from executorch.exir.passes import MemoryPlanningPass
 
-    from memplan.extensions.torch.executorch.algorithm import MemplanAlgorithm
+    from memplan.runtimes.executorch.inside.algorithm import MemplanAlgorithm
 
     algorithm = MemplanAlgorithm()
     planning = MemoryPlanningPass(memory_planning_algo=algorithm, **options)
@@ -262,7 +262,7 @@ def test_s1_12_memory_constraints_of_cadence_passes_are_satisfied() -> None:
     from executorch.backends.cadence.aot import memory_constraints, memory_planning_algo, utils
     from executorch.exir.tensor import TensorSpec
 
-    from memplan.extensions.torch.executorch.cadence import MemplanCadenceAlgorithm
+    from memplan.runtimes.executorch.inside.cadence import MemplanCadenceAlgorithm
 
     config = utils.MemoryConfig(memory_sizes=[256, 4096], memory_alignments=[16, 16])
     graph, constraints = torch.fx.Graph(), memory_constraints.MemConstraints()
@@ -365,7 +365,7 @@ def test_s1_20_memplan_can_replace_the_planning_pass_of_cadence() -> None:
     from executorch.backends.cadence.aot import memory_planning, pass_utils, utils
     from executorch.exir import ExecutorchBackendConfig
 
-    from memplan.extensions.torch.executorch import cadence
+    from memplan.runtimes.executorch.inside import cadence
 
     config = utils.MemoryConfig(memory_sizes=[600, 65536], memory_alignments=[16, 16])
     mode, edge = pass_utils.CompileMode.DEFAULT, export_network()

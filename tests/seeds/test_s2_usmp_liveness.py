@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 import memplan
-from memplan.extensions.networks.operations.builder import ProgramBuilder
+from memplan.programs.operations.builder import ProgramBuilder
 from tests.support.programs import call, function, loop, op
 from tests.support.seed_entrances import Command, Http, offsets
 

@@ -11,7 +11,7 @@ import pytest
 from pydantic_core import from_json
 
 from memplan import CascadeAnswer, CascadeOptions, Target, cascade
-from memplan.extensions.networks.operations.graph import OperationGraph, graph_from, write_graph
+from memplan.programs.operations.graph import OperationGraph, graph_from, write_graph
 from memplan.solvers.search.control import Control
 from tests.support.networks import NETWORKS, Network, five_operations, two_convolutions
 from tests.support.seed_entrances import Command, Http

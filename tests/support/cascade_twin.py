@@ -12,7 +12,7 @@ from memplan.extensions.cascade.regions.regions import Cascade, CascadeRegion, a
 from memplan.extensions.cascade.search.options import CascadeOptions
 from memplan.extensions.cascade.search.steps import RegionSteps
 from memplan.extensions.cascade.search.tables import last_uses, round_up, streamed_tensors
-from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.programs.operations.graph import OperationGraph
 
 
 def coarse(graph: OperationGraph) -> AccessGraph:

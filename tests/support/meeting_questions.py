@@ -14,9 +14,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import memplan
-from memplan.extensions.checkers.tests.best_claims import false_claims
-from memplan.extensions.checkers.tests.certificate_mutants import mutant
-from memplan.extensions.checkers.tests.checkers import CHECKER
+from memplan.checkers.tests.best_claims import false_claims
+from memplan.checkers.tests.certificate_mutants import mutant
+from memplan.checkers.tests.checkers import CHECKER
 from memplan.planner.errors import InputError
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.plan import Plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from memplan.extensions.networks.operations.graph import OperationGraph, graph_from
+from memplan.programs.operations.graph import OperationGraph, graph_from
 
 Pads = str | int | tuple[tuple[int, int], tuple[int, int]]
 

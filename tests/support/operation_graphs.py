@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph
+from memplan.programs.operations.graph import GraphOperation, OperationGraph
 
 ORDERED_INSIDE: dict[str, Any] = {
     "size": [4, 1],

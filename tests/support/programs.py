@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memplan.extensions.networks.operations.operations import Operations, operations_from
+from memplan.programs.operations.operations import Operations, operations_from
 
 Statement = dict[str, Any]
 

@@ -6,8 +6,8 @@ import random
 from itertools import product
 from typing import Any
 
-from memplan.extensions.shapes.symbols.problem import SymbolicProblem
-from memplan.extensions.shapes.symbols.space import Values
+from memplan.programs.symbols.problem import SymbolicProblem
+from memplan.programs.symbols.space import Values
 
 
 def draw_size(draw: random.Random, names: list[str]) -> str:

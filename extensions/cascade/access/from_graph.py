@@ -28,8 +28,8 @@ from memplan.extensions.cascade.access.layouts import (
     pixels_of,
     reshaped_layout,
 )
-from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph
-from memplan.extensions.networks.operations.graph_facts import Shape, bits_of
+from memplan.programs.operations.graph import GraphOperation, OperationGraph
+from memplan.programs.operations.graph_facts import Shape, bits_of
 
 SUM_BYTES = 4
 """The bytes of the accumulator of one channel, unless an element of the output is larger."""

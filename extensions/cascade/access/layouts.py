@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
 
-from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph
+from memplan.programs.operations.graph import GraphOperation, OperationGraph
 
 _MIXING = frozenset({"gather", ""})
 """The kinds of operations whose output axes may differ from the input axes, so layouts do not propagate across them."""

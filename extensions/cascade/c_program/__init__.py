@@ -9,9 +9,9 @@ from memplan.extensions.cascade.access.from_graph import split_apart
 from memplan.extensions.cascade.answer import CascadePoint
 from memplan.extensions.cascade.c_program.program import StripedLoops
 from memplan.extensions.cascade.c_program.reference import reference_source
-from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.planner.errors import OptionError
 from memplan.planner.foreign.c_names import prefix_of
+from memplan.programs.operations.graph import OperationGraph
 
 KERNELS = (
     *("memplan_cascade.h", "memplan_kernels.h", "memplan_kernels_loops.h"),

@@ -7,9 +7,9 @@ from math import prod
 from typing import NamedTuple
 
 from memplan.extensions.cascade.c_program.program import kernel_declaration
-from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph
 from memplan.planner import __version__
 from memplan.planner.foreign.c_names import add_include_guard, comment_text
+from memplan.programs.operations.graph import GraphOperation, OperationGraph
 
 _TYPES = {"int8": "int8", "float32": "float"}
 _WINDOWS = {

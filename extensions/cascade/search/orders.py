@@ -16,9 +16,9 @@ from memplan.extensions.cascade.access.access_graph import AccessGraph, reorder_
 from memplan.extensions.cascade.core.kernels import FOUND_FROM, FOUND_PEAK, FOUND_TO
 from memplan.extensions.cascade.search.options import OrderName
 from memplan.extensions.cascade.search.passes import SeveralPasses, Variant
-from memplan.extensions.networks.operations.graph import OperationGraph, graph_from
-from memplan.extensions.networks.order.search.solve import order_operations
-from memplan.extensions.networks.order.search.starts import breadth_first, depth_first, order_with_heads_early
+from memplan.programs.operations.graph import OperationGraph, graph_from
+from memplan.programs.order.search.solve import order_operations
+from memplan.programs.order.search.starts import breadth_first, depth_first, order_with_heads_early
 
 After = Sequence[Sequence[int]]
 _LIMIT_S = 5.0

@@ -26,9 +26,9 @@ from memplan.extensions.cascade.search.planning import PLAN_S, Planning
 from memplan.extensions.cascade.search.points import plan_chain
 from memplan.extensions.cascade.search.search import RegionSearch, strides_of
 from memplan.extensions.cascade.search.tables import add_barriers, barriers_of
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.planner.errors import OptionError, TimeOverError
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.operations.order_check import peak_of
 from memplan.questions.question import Control
 
 _ANSWER_S = 0.5

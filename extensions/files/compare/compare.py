@@ -9,8 +9,6 @@ from typing import Any
 from pydantic import Field
 
 from memplan.extensions.files.compare.moving import MovesComparison, compare_moves, lines_of_moves
-from memplan.extensions.networks.models.imported_program import ImportedProgram
-from memplan.extensions.networks.order.reordering import reorder_program
 from memplan.planner import formats
 from memplan.planner.errors import FormatError, OptionError, TimeOverError
 from memplan.planner.foreign.imported import ImportedProblem, ViewFacts
@@ -19,6 +17,8 @@ from memplan.planner.instance.audit import verify
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.programs.models.imported_program import ImportedProgram
+from memplan.programs.order.reordering import reorder_program
 from memplan.questions.inputs import FILE, PLAN, read_plan_field
 from memplan.questions.question import Answer, Control, ForeignOptions, Question, Seconds, ignore_report
 from memplan.questions.reading import NO_OVERWRITING, NO_SPARING, TARGET_NOTE

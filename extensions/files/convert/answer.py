@@ -9,14 +9,14 @@ from typing import Any, Literal, Self
 from pydantic import Field
 from pydantic_core import to_json
 
-from memplan.extensions.networks.operations.graph import OperationGraph, write_graph
-from memplan.extensions.networks.operations.operations import Operations
 from memplan.planner.errors import count_text, excerpt
 from memplan.planner.foreign.program_names import NO_NAMES, ProgramNames
 from memplan.planner.foreign.writing import EXPORTERS
 from memplan.planner.formats import memplan_json
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.programs.operations.graph import OperationGraph, write_graph
+from memplan.programs.operations.operations import Operations
 from memplan.questions.check.arena import RuntimeArena
 from memplan.questions.plan.answers import headline
 from memplan.questions.question import Answer, remove_default

@@ -7,8 +7,6 @@ from typing import Any
 
 from memplan.extensions.files.convert.answer import RUNTIME, Converted, ReaderWarning
 from memplan.extensions.files.convert.options import ConvertOptions
-from memplan.extensions.networks.models.imported_program import ImportedProgram
-from memplan.extensions.networks.models.model_graph import graph_of_imported
 from memplan.planner import formats
 from memplan.planner.errors import FormatError, OptionError, excerpt
 from memplan.planner.foreign import reading as importers
@@ -20,6 +18,8 @@ from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import size_text
 from memplan.planner.systems import system_of
+from memplan.programs.models.imported_program import ImportedProgram
+from memplan.programs.models.model_graph import graph_of_imported
 from memplan.questions.question import Control
 from memplan.questions.reading import Reader
 

@@ -15,16 +15,16 @@ from memplan.extensions.cascade.answer import CascadeAnswer
 from memplan.extensions.cascade.cascade import CascadeOptions, cascade
 from memplan.extensions.cascade.writing import model_in_parts, write_in_parts
 from memplan.extensions.files.convert.options import ConvertOptions
-from memplan.extensions.models.tflite import arena
-from memplan.extensions.models.tflite.device_forms import FormSearch
-from memplan.extensions.models.tflite.interpreter import MicroRun, run
-from memplan.extensions.networks.commands.writing import write_model
-from memplan.extensions.networks.inputs import read_graph
-from memplan.extensions.networks.order.options import OrderOptions
-from memplan.extensions.networks.order.order import order
+from memplan.extensions.forms.device_forms import FormSearch
 from memplan.planner.errors import InputError
+from memplan.programs.commands.writing import write_model
+from memplan.programs.inputs import read_graph
+from memplan.programs.order.options import OrderOptions
+from memplan.programs.order.order import order
 from memplan.questions.question import Control
 from memplan.questions.reading import Reader
+from memplan.runtimes.tflite import arena
+from memplan.runtimes.tflite.interpreter import MicroRun, run
 
 _LESS = 64
 Run = Callable[[bytes, int], MicroRun]

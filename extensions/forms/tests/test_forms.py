@@ -11,12 +11,12 @@ from memplan.extensions.cascade.access.from_graph import access_graph
 from memplan.extensions.cascade.cascade import cascade
 from memplan.extensions.cascade.search.options import CascadeOptions
 from memplan.extensions.cascade.writing import rewritable_model
-from memplan.extensions.models.tests.tflite_networks import vgg
-from memplan.extensions.models.tflite.forms import coarser_cascades, unrolled_forms
-from memplan.extensions.models.tflite.unrolled import unroll
-from memplan.extensions.networks.models.model_graph import read_model_graph
-from memplan.extensions.networks.operations.graph_variants import replace_fields
+from memplan.extensions.forms.forms import coarser_cascades, unrolled_forms
+from memplan.extensions.forms.unrolled import unroll
 from memplan.planner.errors import FormatError, OperationsError
+from memplan.programs.models.model_graph import read_model_graph
+from memplan.programs.operations.graph_variants import replace_fields
+from memplan.runtimes.tests.tflite_networks import vgg
 from tests.support import networks
 from tests.support.networks import Network
 

@@ -15,15 +15,15 @@ from memplan.extensions.cascade.answer import CascadeAnswer
 from memplan.extensions.cascade.cascade import cascade
 from memplan.extensions.cascade.search.options import CascadeOptions
 from memplan.extensions.cascade.writing import write_in_parts
-from memplan.extensions.models.tests.litert_models import outputs_of
-from memplan.extensions.models.tests.tflite_files import two_halves
-from memplan.extensions.models.tests.tflite_networks import Network, mobilenet_v1, mobilenet_v2, vgg
-from memplan.extensions.models.tflite.forms import RewritableModel, coarser_cascades, rewritable_model, unrolled_forms
-from memplan.extensions.models.tflite.tflm_tail import arena_of
-from memplan.extensions.models.tflite.unrolled import unroll
-from memplan.extensions.networks.models.model_graph import read_model_graph
+from memplan.extensions.forms.forms import RewritableModel, coarser_cascades, rewritable_model, unrolled_forms
+from memplan.extensions.forms.unrolled import unroll
 from memplan.planner.errors import OptionError
 from memplan.planner.foreign.model_options import ModelOptions
+from memplan.programs.models.model_graph import read_model_graph
+from memplan.runtimes.tests.litert_models import outputs_of
+from memplan.runtimes.tests.tflite_files import two_halves
+from memplan.runtimes.tests.tflite_networks import Network, mobilenet_v1, mobilenet_v2, vgg
+from memplan.runtimes.tflite.tflm_tail import arena_of
 
 pytest.importorskip("ai_edge_litert", reason="models are run where LiteRT is installed")
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from memplan import ObjectsAnswer, PlanOptions, Problem, plan, read_problem, solve
-from memplan.extensions.objects.relay_tokens import FreeTextures, Token
 from memplan.planner.errors import ProblemError
 from memplan.planner.model.objects import ObjectBuffer, ObjectsProblem, SharedObject, objects_from_problem
 from memplan.planner.verify.shared_objects import violations
 from memplan.questions.plan.objects import objects_lines
+from memplan.runtimes.tvm.relay_tokens import FreeTextures, Token
 from tests.support import public_problems
 
 Row = tuple[int, int, int, int]

@@ -18,10 +18,10 @@ from memplan import Buffer, Plan, Pool, Problem, read_problem, shapes, solve
 from memplan.extensions.page.file_page import packed_view, plan_page, plan_view
 from memplan.extensions.page.tests.browser import Tab, tab, wait_until
 from memplan.extensions.shapes.symbolic_input import EXAMPLE
-from memplan.extensions.shapes.symbols.problem import SymbolicProblem
 from memplan.planner.model.buffer_table import BufferTable, column
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.sizes import parse_size, size_text
+from memplan.programs.symbols.problem import SymbolicProblem
 from tests.support.depth import DEPTH
 
 MANY = 1_000_000 if DEPTH > 1 else 200_000

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memplan.extensions.networks.operations.order_check import bytes_after
 from memplan.extensions.recompute.away import RemovalBounds
 from memplan.extensions.recompute.offload.steps import LinkedGraph
+from memplan.programs.operations.order_check import bytes_after
 
 
 class _OperationMemory(NamedTuple):

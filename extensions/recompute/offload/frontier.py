@@ -7,13 +7,6 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from memplan.extensions.networks.operations.costs import costs_of
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.graph_variants import replace_fields
-from memplan.extensions.networks.operations.order_check import bytes_after
-from memplan.extensions.networks.order.answer import OrderAnswer, RecomputedPoint
-from memplan.extensions.networks.order.options import OrderOptions
-from memplan.extensions.networks.order.room_inside import enlarge_workspaces_for_regions
 from memplan.extensions.recompute.again import may_run_again
 from memplan.extensions.recompute.away import RemovalBounds, peak_lower_bound
 from memplan.extensions.recompute.limits import drop_dominated
@@ -25,6 +18,13 @@ from memplan.extensions.recompute.offload.schedule import MOST_TIME, Effort, Run
 from memplan.extensions.recompute.offload.steps import Step, link_graph
 from memplan.extensions.recompute.search import peak_steps
 from memplan.extensions.recompute.snapshots import LARGEST
+from memplan.programs.operations.costs import costs_of
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.operations.graph_variants import replace_fields
+from memplan.programs.operations.order_check import bytes_after
+from memplan.programs.order.answer import OrderAnswer, RecomputedPoint
+from memplan.programs.order.options import OrderOptions
+from memplan.programs.order.room_inside import enlarge_workspaces_for_regions
 from memplan.solvers.search.control import Control
 
 WORK_PER_S = 400_000_000

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memplan.extensions.networks.order.answer import RecomputedPoint, TimedStep
 from memplan.extensions.recompute.offload.replay import ReplayResult, check_on_addresses, replay_steps
 from memplan.extensions.recompute.offload.steps import LinkedGraph, Step, runs_of
 from memplan.planner.errors import InvalidPlanError, OperationsError
 from memplan.planner.model.problem import Problem
+from memplan.programs.order.answer import RecomputedPoint, TimedStep
 from memplan.questions.inputs import PlanAndProblem
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control

@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import ceil
 from typing import Literal, NamedTuple
 
-from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.programs.operations.graph import OperationGraph
 
 Kind = Literal["run", "send", "fetch"]
 KINDS: tuple[Kind, ...] = ("run", "send", "fetch")

@@ -7,7 +7,7 @@ from fractions import Fraction
 from heapq import heappop, heappush
 from math import ceil
 
-from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.programs.operations.graph import OperationGraph
 
 State = tuple[int, int, int, tuple[tuple[int, int], ...]]
 """The operations that have run, the tensors in memory, the tensors at the other end (all bit sets), and the running

@@ -11,11 +11,7 @@ import pytest
 
 from lab.recompute_agreement import faults
 from memplan import Control, OperationGraph, OrderOptions, Recomputed, order
-from memplan.extensions.checkers import extra
-from memplan.extensions.networks.operations.costs import costs_of
-from memplan.extensions.networks.operations.graph import write_graph
-from memplan.extensions.networks.operations.order_check import peak_of
-from memplan.extensions.networks.order.search.solve import bound_unsearched
+from memplan.checkers import extra
 from memplan.extensions.recompute.away import RemovalBounds, peak_lower_bound
 from memplan.extensions.recompute.engines import minimise_by_engine
 from memplan.extensions.recompute.least import search_min_work
@@ -24,6 +20,10 @@ from memplan.extensions.recompute.snapshots import Snapshots
 from memplan.extensions.recompute.stages import Stages
 from memplan.extensions.recompute.states import SearchResult, search_states
 from memplan.extensions.recompute.tests.recompute_oracle import bytes_of_runs, min_extra_cost
+from memplan.programs.operations.costs import costs_of
+from memplan.programs.operations.graph import write_graph
+from memplan.programs.operations.order_check import peak_of
+from memplan.programs.order.search.solve import bound_unsearched
 from tests.support.depth import seeds
 from tests.support.operation_graphs import add_pairs, layered_graph, plain_graph, random_graph, training_chain
 

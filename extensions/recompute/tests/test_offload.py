@@ -13,12 +13,12 @@ import pytest
 from lab.offload_agreement import CHECKER, faults, unsound_points
 from memplan import OperationGraph, OrderOptions, Recomputed, order
 from memplan.api.cli.main import main
-from memplan.extensions.networks.operations.costs import costs_of
-from memplan.extensions.networks.operations.order_check import peak_of
-from memplan.extensions.networks.order.search.solve import bound_unsearched
 from memplan.extensions.recompute.offload.replay import check_on_addresses, replay_steps
 from memplan.extensions.recompute.offload.steps import Kind, Step, link_graph
 from memplan.planner.errors import OperationsError
+from memplan.programs.operations.costs import costs_of
+from memplan.programs.operations.order_check import peak_of
+from memplan.programs.order.search.solve import bound_unsearched
 from tests.support.depth import seeds
 from tests.support.operation_graphs import add_pairs, training_chain
 

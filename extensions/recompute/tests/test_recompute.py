@@ -21,13 +21,13 @@ from memplan import (
     order_operations,
     read_graph,
 )
-from memplan.extensions.networks.operations.costs import costs_of
-from memplan.extensions.networks.order.answer import OrderAnswer
 from memplan.extensions.recompute import points
 from memplan.extensions.recompute.clone_check import check_rewriting
 from memplan.extensions.recompute.rewrite import clone_graph, relax_clones
 from memplan.extensions.recompute.tests.recompute_oracle import bytes_of_runs, min_extra_cost, min_peak
 from memplan.planner.errors import OperationsError, TimeOverError
+from memplan.programs.operations.costs import costs_of
+from memplan.programs.order.answer import OrderAnswer
 from tests.support.depth import seeds
 from tests.support.operation_graphs import add_pairs, layered_graph, plain_graph, random_graph
 

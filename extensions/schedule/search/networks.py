@@ -12,12 +12,12 @@ from memplan.extensions.cascade.access.access_graph import AccessGraph, AccessOp
 from memplan.extensions.cascade.access.from_graph import access_graph, split_apart
 from memplan.extensions.cascade.regions.regions import CascadeRegion, Stripes
 from memplan.extensions.cascade.timing.target import Target
-from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.schedule.answer import EPSILON, Objective, ScheduleAnswer, ScheduleTransfer, point_of
 from memplan.extensions.schedule.search.network_search import PASSES, NetworkRun, NetworkSearch
 from memplan.extensions.schedule.search.pads import merge_pads, renumber
 from memplan.extensions.schedule.search.placement import items_of
 from memplan.planner.errors import ProblemError
+from memplan.programs.operations.graph import OperationGraph
 from memplan.solvers.search.control import Control
 
 _BEFORE_FRONT, _STEPS, _FRONT = 0.5, 0.85, 0.95

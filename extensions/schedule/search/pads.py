@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from memplan.extensions.cascade.access.access_graph import AccessGraph, AccessOperation, PixelTensor, Read
 from memplan.extensions.cascade.regions.regions import CascadeRegion
-from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.programs.operations.graph import OperationGraph
 
 _PADDING = frozenset({"conv2d", "depthwise_conv2d", "conv1d", "depthwise_conv1d"})
 """The kinds of operations that can pad their own input with zeros."""

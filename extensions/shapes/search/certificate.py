@@ -17,11 +17,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.extensions.shapes.symbols.comparing import LEAF, box_ends, box_halves, is_non_negative
-from memplan.extensions.shapes.symbols.polynomials import Polynomial, minus, plus, scale
-from memplan.extensions.shapes.symbols.sized import CompiledSizes
-from memplan.extensions.shapes.symbols.space import Values
-from memplan.extensions.shapes.symbols.tables import Box, sign_masks
+from memplan.programs.symbols.comparing import LEAF, box_ends, box_halves, is_non_negative
+from memplan.programs.symbols.polynomials import Polynomial, minus, plus, scale
+from memplan.programs.symbols.sized import CompiledSizes
+from memplan.programs.symbols.space import Values
+from memplan.programs.symbols.tables import Box, sign_masks
 
 Forms = Sequence[Polynomial]
 _MOST_CELLS = 2**22

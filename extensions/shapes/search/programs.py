@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from memplan.extensions.shapes.offset_programs import OffsetProgram
 from memplan.extensions.shapes.search.stacking import Order, buffers_below
-from memplan.extensions.shapes.symbols.polynomials import Key, Polynomial, hashable_form, plus
-from memplan.extensions.shapes.symbols.sized import CompiledSizes
+from memplan.programs.symbols.polynomials import Key, Polynomial, hashable_form, plus
+from memplan.programs.symbols.sized import CompiledSizes
 
 MOST_FORMS = 600
 """The maximum number of polynomials of one offset; good orders have few, because their chains are live sets."""

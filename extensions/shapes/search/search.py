@@ -23,12 +23,12 @@ from memplan.extensions.shapes.search.stacking import (
     peaks_of_order,
 )
 from memplan.extensions.shapes.search.values import best_row_cover, first_optimal, improve_order, planned_offsets
-from memplan.extensions.shapes.symbols.comparing import samples
-from memplan.extensions.shapes.symbols.polynomials import Polynomial
-from memplan.extensions.shapes.symbols.problem import SymbolicProblem
-from memplan.extensions.shapes.symbols.sized import CompiledSizes, Rows, compile_sizes
-from memplan.extensions.shapes.symbols.space import Values
 from memplan.planner.errors import TimeOverError, count_text
+from memplan.programs.symbols.comparing import samples
+from memplan.programs.symbols.polynomials import Polynomial
+from memplan.programs.symbols.problem import SymbolicProblem
+from memplan.programs.symbols.sized import CompiledSizes, Rows, compile_sizes
+from memplan.programs.symbols.space import Values
 from memplan.solvers.search.control import Control, ignore_report
 
 _LARGE = 10_000

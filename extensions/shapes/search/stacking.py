@@ -13,7 +13,7 @@ from graphlib import TopologicalSorter
 import numpy as np
 from numpy.typing import NDArray
 
-from memplan.extensions.shapes.symbols.sized import CompiledSizes, Rows
+from memplan.programs.symbols.sized import CompiledSizes, Rows
 
 Order = tuple[int, ...]
 """The type of a stacking order: the positions of buffers in the order in which they are placed."""

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from memplan.extensions.shapes.core.annealing import Stacking, anneal
 from memplan.extensions.shapes.search.stacking import Order
-from memplan.extensions.shapes.symbols.sized import CompiledSizes, Rows
 from memplan.planner.model.intervals import merge_spans
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer
+from memplan.programs.symbols.sized import CompiledSizes, Rows
 from memplan.solvers.core.tables import Reference
 from memplan.solvers.portfolio.solve import solve
 

@@ -21,11 +21,11 @@ from memplan.extensions.shapes.search import certificate, search
 from memplan.extensions.shapes.search.certificate import lower_bound_forms
 from memplan.extensions.shapes.shapes import LEAST_VERIFIED, QUESTION, VERIFIED_AT, ShapesAnswer, ShapesOptions, shapes
 from memplan.extensions.shapes.symbolic_input import EXAMPLE
-from memplan.extensions.shapes.symbols.comparing import samples
-from memplan.extensions.shapes.symbols.problem import SymbolicProblem
-from memplan.extensions.shapes.symbols.sized import compile_sizes
-from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.planner.errors import OptionError, TimeOverError
+from memplan.programs.symbols.comparing import samples
+from memplan.programs.symbols.problem import SymbolicProblem
+from memplan.programs.symbols.sized import compile_sizes
+from memplan.programs.symbols.space import SymbolRange
 from memplan.questions.question import Control
 from tests.support.symbolic import draw_problem
 

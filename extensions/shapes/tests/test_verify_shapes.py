@@ -15,13 +15,13 @@ from lab.symbolic_certificates import checker_verdict
 from memplan.extensions.shapes.offset_programs import Evaluator, OffsetPrograms
 from memplan.extensions.shapes.shapes import ShapesOptions, shapes
 from memplan.extensions.shapes.symbolic_input import EXAMPLE
-from memplan.extensions.shapes.symbols.problem import SymbolicProblem
 from memplan.extensions.shapes.verify_programs import value_of
 from memplan.extensions.shapes.verify_shapes import SymbolicOffsets, VerifiedShapes, verify_shapes
 from memplan.planner.errors import PlanError, ProblemError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
+from memplan.programs.symbols.problem import SymbolicProblem
 from memplan.solvers.portfolio.solve import solve
 from tests.support.symbolic import draw_problem, draw_ruled_problem, problem_at, values_of_all_symbols
 

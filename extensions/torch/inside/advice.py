@@ -12,8 +12,13 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
 
-from memplan.extensions.torch.files.allocator_settings import AllocatorSettings
-from memplan.extensions.torch.files.caching_allocator import (
+from memplan.extensions.torch.inside.captures import Captures, best_captures, captures_of, step_in_order
+from memplan.extensions.torch.inside.demand import simulate
+from memplan.extensions.torch.inside.device import FitsOptions
+from memplan.planner.errors import OptionError
+from memplan.questions.question import Answer
+from memplan.runtimes.torch.allocator_settings import AllocatorSettings
+from memplan.runtimes.torch.caching_allocator import (
     MIB,
     OWN_ROUNDING,
     OWN_SEGMENT,
@@ -21,12 +26,7 @@ from memplan.extensions.torch.files.caching_allocator import (
     Block,
     CachingAllocator,
 )
-from memplan.extensions.torch.files.storages import StepMemory, Storage
-from memplan.extensions.torch.inside.captures import Captures, best_captures, captures_of, step_in_order
-from memplan.extensions.torch.inside.demand import simulate
-from memplan.extensions.torch.inside.device import FitsOptions
-from memplan.planner.errors import OptionError
-from memplan.questions.question import Answer
+from memplan.runtimes.torch.storages import StepMemory, Storage
 
 _VARIABLE = "PYTORCH_CUDA_ALLOC_CONF="
 _MOST_SPLITS, _MOST_ROWS = 16, 8

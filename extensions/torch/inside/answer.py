@@ -14,8 +14,6 @@ from typing import Any
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from memplan.extensions.torch.files.snapshot import graph_of, lifetime, recorded_steps
-from memplan.extensions.torch.files.storages import ROLES, StepMemory, Storage
 from memplan.extensions.torch.inside.advice import Advice, advice_of
 from memplan.extensions.torch.inside.captures import refuse_unknown_graphs
 from memplan.extensions.torch.inside.demand import (
@@ -34,6 +32,8 @@ from memplan.planner.model.rows import Buffer
 from memplan.planner.model.sizes import size_text
 from memplan.questions.question import Answer
 from memplan.questions.reading import validate_options
+from memplan.runtimes.torch.snapshot import graph_of, lifetime, recorded_steps
+from memplan.runtimes.torch.storages import ROLES, StepMemory, Storage
 from memplan.solvers.portfolio.solve import solve
 
 _MOST_GROUPS = 12

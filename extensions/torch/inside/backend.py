@@ -16,12 +16,6 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph
-from memplan.extensions.networks.order.options import OrderOptions
-from memplan.extensions.networks.order.order import order
-from memplan.extensions.networks.order.search.solve import order_operations
-from memplan.extensions.torch.files.fx import values_of
-from memplan.extensions.torch.inside.graphs import ModuleGraph, flops_of, graph_of
 from memplan.extensions.torch.inside.needs import (
     bytes_besides_resident,
     bytes_of,
@@ -31,12 +25,18 @@ from memplan.extensions.torch.inside.needs import (
     maker_of,
     refuse_above,
 )
-from memplan.extensions.torch.inside.passes import clone_operations, reorder_module, reordered
 from memplan.extensions.torch.inside.tracing import interpret
 from memplan.planner.errors import FormatError
 from memplan.planner.model.sizes import Size
+from memplan.programs.operations.graph import GraphOperation, OperationGraph
+from memplan.programs.order.options import OrderOptions
+from memplan.programs.order.order import order
+from memplan.programs.order.search.solve import order_operations
 from memplan.questions.question import QuestionOptions
 from memplan.questions.reading import validate_options
+from memplan.runtimes.torch.fx import values_of
+from memplan.runtimes.torch.graphs import ModuleGraph, flops_of, graph_of
+from memplan.runtimes.torch.passes import clone_operations, reorder_module, reordered
 
 _TIME_LIMIT_S = 5.0
 _LOWER = 0.98

@@ -13,16 +13,16 @@ from copy import copy
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain, pairwise, permutations
 
-from memplan.extensions.torch.files.allocator_settings import AllocatorSettings
-from memplan.extensions.torch.files.caching_allocator import OWN_ROUNDING, Block, CachingAllocator
-from memplan.extensions.torch.files.snapshot import graph_of
-from memplan.extensions.torch.files.storages import StepMemory, Storage
 from memplan.extensions.torch.inside.device import FitsOptions
 from memplan.planner.errors import OptionError
 from memplan.planner.model.application import Application
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer
 from memplan.questions.question import Answer
+from memplan.runtimes.torch.allocator_settings import AllocatorSettings
+from memplan.runtimes.torch.caching_allocator import OWN_ROUNDING, Block, CachingAllocator
+from memplan.runtimes.torch.snapshot import graph_of
+from memplan.runtimes.torch.storages import StepMemory, Storage
 from memplan.solvers.portfolio.solve import solve
 
 _MOST_PERMUTED = 5

@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 
-from memplan.extensions.torch.files.allocator_settings import AllocatorSettings
-from memplan.extensions.torch.files.caching_allocator import Block, CachingAllocator, OutOfMemoryError
-from memplan.extensions.torch.files.snapshot import lifetime, pools_of
-from memplan.extensions.torch.files.storages import StepMemory, Storage
 from memplan.extensions.torch.inside.device import FitsOptions
 from memplan.planner.model.intervals import merge_spans
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import Pool
 from memplan.planner.model.rows import Buffer
 from memplan.planner.model.sizes import size_text
+from memplan.runtimes.torch.allocator_settings import AllocatorSettings
+from memplan.runtimes.torch.caching_allocator import Block, CachingAllocator, OutOfMemoryError
+from memplan.runtimes.torch.snapshot import lifetime, pools_of
+from memplan.runtimes.torch.storages import StepMemory, Storage
 from memplan.solvers.portfolio.solve import solve
 
 _PRODUCTS = ("aten.mm", "aten.addmm", "aten.bmm", "aten.baddbmm")

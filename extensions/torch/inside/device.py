@@ -8,13 +8,13 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from memplan.extensions.torch.files.allocator_settings import ROUNDING, AllocatorSettings, settings_of
-from memplan.extensions.torch.files.storages import StepMemory, Storage
 from memplan.planner.errors import OptionError
 from memplan.planner.model.application import Names
 from memplan.planner.model.rows import tuple_from_list
 from memplan.planner.model.sizes import Size
 from memplan.questions.question import QuestionOptions
+from memplan.runtimes.torch.allocator_settings import ROUNDING, AllocatorSettings, settings_of
+from memplan.runtimes.torch.storages import StepMemory, Storage
 
 CUBLAS = (2 * 4096 + 8 * 16) << 10
 """The bytes of cuBLAS's workspace, allocated with the first matrix product; 32 MiB for compute capability 9."""

@@ -13,8 +13,6 @@ from typing import Any
 
 import torch
 
-from memplan.extensions.torch.files.snapshot import recorded_steps
-from memplan.extensions.torch.files.storages import StepMemory
 from memplan.extensions.torch.inside.answer import FitsAnswer, compare_with_snapshot, judge_step
 from memplan.extensions.torch.inside.demand import is_sure_to_fit, unsure_operators
 from memplan.extensions.torch.inside.device import FitsOptions
@@ -24,6 +22,8 @@ from memplan.files import prefix_file_name
 from memplan.planner.errors import InputError, OptionError, excerpt
 from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.questions.reading import validate_options
+from memplan.runtimes.torch.snapshot import recorded_steps
+from memplan.runtimes.torch.storages import StepMemory
 
 _FIELDS = ("model", "inputs", "loss", "targets", "optimizer", "step")
 

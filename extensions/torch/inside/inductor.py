@@ -15,11 +15,11 @@ from typing import Any
 from memplan.extensions.shapes.search.certificate import prove_within
 from memplan.extensions.shapes.search.search import ProvedPrograms, search_programs
 from memplan.extensions.shapes.shapes import ShapesOptions
-from memplan.extensions.shapes.symbols.comparing import samples
-from memplan.extensions.shapes.symbols.problem import SymbolicBuffer, SymbolicProblem
-from memplan.extensions.shapes.symbols.reading import parse_expression
-from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.planner.errors import InputError
+from memplan.programs.symbols.comparing import samples
+from memplan.programs.symbols.problem import SymbolicBuffer, SymbolicProblem
+from memplan.programs.symbols.reading import parse_expression
+from memplan.programs.symbols.space import SymbolRange
 from memplan.questions.question import Control
 
 MOST_PARTS = 20_000

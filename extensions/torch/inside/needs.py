@@ -8,11 +8,11 @@ from typing import Any
 
 from torch.fx.node import map_arg
 
-from memplan.extensions.networks.operations.order_check import live_bytes_by_operation
-from memplan.extensions.torch.files.fx import values_of
-from memplan.extensions.torch.inside.graphs import graph_of, is_view
 from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.model.sizes import size_text
+from memplan.programs.operations.order_check import live_bytes_by_operation
+from memplan.runtimes.torch.fx import values_of
+from memplan.runtimes.torch.graphs import graph_of, is_view
 
 
 def refuse_above(capacity: int, needed: int | None, *, is_warned: bool) -> None:

@@ -22,8 +22,8 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 import memplan
-from memplan.extensions.torch.files.storages import Phase, Role, StepMemory, Storage
 from memplan.extensions.torch.inside.kernels import SCRATCH_COPIES, RealKernels, is_scratch_taken
+from memplan.runtimes.torch.storages import Phase, Role, StepMemory, Storage
 
 OF_TORCH, OF_MEMPLAN = (str(Path(torch.__file__).parent), __file__, "<"), str(Path(memplan.__file__).parent)
 """Prefixes of file names whose lines are not user code."""

@@ -19,14 +19,14 @@ from torch._subclasses import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph
-from memplan.extensions.networks.order.options import OrderOptions
-from memplan.extensions.networks.order.order import order
-from memplan.extensions.torch.files.storages import StepMemory
 from memplan.extensions.torch.inside.answer import BetterOrder, Checkpointed, LargestSize, Ways
 from memplan.extensions.torch.inside.recording import Recording
 from memplan.extensions.torch.inside.step import TorchStep
 from memplan.planner.errors import InputError
+from memplan.programs.operations.graph import GraphOperation, OperationGraph
+from memplan.programs.order.options import OrderOptions
+from memplan.programs.order.order import order
+from memplan.runtimes.torch.storages import StepMemory
 
 MOST = 1 << 20
 """The largest size that is tried."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from memplan.extensions.networks.order.core import LIBRARY
 from memplan.planner.model.buffer_table import I64
+from memplan.programs.order.core import LIBRARY
 from memplan.solvers.core.tables import Flags, Rows
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from memplan.extensions.networks.order.core.kernels import CUT, Network, close_cheaply
-from memplan.extensions.networks.order.search.macros import MacroGraph
-from memplan.extensions.networks.order.search.parts import OrderPart, flatten_lists
 from memplan.planner.model.buffer_table import I64
+from memplan.programs.order.core.kernels import CUT, Network, close_cheaply
+from memplan.programs.order.search.macros import MacroGraph
+from memplan.programs.order.search.parts import OrderPart, flatten_lists
 from memplan.solvers.core.tables import Reference
 
 ENDLESS = 2**62

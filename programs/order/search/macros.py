@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.order.search.overwriting import Overwriting, overwritings, refuse_many
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.order.search.overwriting import Overwriting, overwritings, refuse_many
 
 
 @dataclass(eq=False)

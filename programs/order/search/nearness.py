@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.order_check import move_count
-from memplan.extensions.networks.order.core.kernels import FOLLOWED, Follow, follow_order
-from memplan.extensions.networks.order.search.macros import single_macros
-from memplan.extensions.networks.order.search.parts import OrderPart, part_of
 from memplan.planner.model.buffer_table import I64
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.operations.order_check import move_count
+from memplan.programs.order.core.kernels import FOLLOWED, Follow, follow_order
+from memplan.programs.order.search.macros import single_macros
+from memplan.programs.order.search.parts import OrderPart, part_of
 from memplan.solvers.core.tables import Reference
 
 _WORK = 30_000_000

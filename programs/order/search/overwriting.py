@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.in_place import match_rows, overwritable_inputs
 from memplan.planner.errors import OperationsError
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.operations.in_place import match_rows, overwritable_inputs
 
 MOST_INPUTS = 10
 """The maximum number of inputs with other readers for whose bytes the outputs of one operation compete."""

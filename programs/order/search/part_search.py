@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from memplan.extensions.networks.order.core.kernels import BY_HILL, BY_VALLEY
-from memplan.extensions.networks.order.search.cuts import Cut, Cuts
-from memplan.extensions.networks.order.search.macros import MacroGraph
-from memplan.extensions.networks.order.search.parts import OrderPart
-from memplan.extensions.networks.order.search.twins import encode_twins
-from memplan.extensions.networks.order.search.windows import OrderOutcome, Way, improve_windows, search_depth_first
+from memplan.programs.order.core.kernels import BY_HILL, BY_VALLEY
+from memplan.programs.order.search.cuts import Cut, Cuts
+from memplan.programs.order.search.macros import MacroGraph
+from memplan.programs.order.search.parts import OrderPart
+from memplan.programs.order.search.twins import encode_twins
+from memplan.programs.order.search.windows import OrderOutcome, Way, improve_windows, search_depth_first
 from memplan.solvers.search.control import Control
 
 _WAYS = (Way(False, BY_HILL, 1), Way(True, BY_HILL, 1), Way(False, BY_VALLEY, 6), Way(True, BY_VALLEY, 6))

@@ -9,9 +9,9 @@ from itertools import chain
 
 import numpy as np
 
-from memplan.extensions.networks.order.core.kernels import Moves
-from memplan.extensions.networks.order.search.macros import MacroGraph
 from memplan.planner.model.buffer_table import I64
+from memplan.programs.order.core.kernels import Moves
+from memplan.programs.order.search.macros import MacroGraph
 from memplan.solvers.core.tables import Reference
 
 _CODE_SEED = 20261121

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph, Region
-from memplan.extensions.networks.operations.graph_variants import replace_fields
-from memplan.extensions.networks.operations.order_check import peak_of
-from memplan.extensions.networks.order.answer import RegionOrder
+from memplan.programs.operations.graph import GraphOperation, OperationGraph, Region
+from memplan.programs.operations.graph_variants import replace_fields
+from memplan.programs.operations.order_check import peak_of
+from memplan.programs.order.answer import RegionOrder
 
 Path = tuple[int, ...]
 

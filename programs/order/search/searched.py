@@ -10,12 +10,12 @@ import time
 from itertools import pairwise
 from typing import Any
 
-from memplan.extensions.checkers import order as order_checker
-from memplan.extensions.checkers import searched as checker
-from memplan.extensions.networks.operations.graph import OperationGraph, write_graph
-from memplan.extensions.networks.order.search.macros import MacroGraph, macro_graph
-from memplan.extensions.networks.order.search.parts import OrderPart, parts_of
-from memplan.extensions.networks.order.search.twins import twins_of
+from memplan.checkers import order as order_checker
+from memplan.checkers import searched as checker
+from memplan.programs.operations.graph import OperationGraph, write_graph
+from memplan.programs.order.search.macros import MacroGraph, macro_graph
+from memplan.programs.order.search.parts import OrderPart, parts_of
+from memplan.programs.order.search.twins import twins_of
 
 MOST_BYTES = 10_000_000
 _CHECKER: Any = checker

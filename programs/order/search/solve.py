@@ -7,15 +7,16 @@ import time
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
 
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.order_check import (
+from memplan.planner.errors import InvalidPlanError, OptionError
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.operations.order_check import (
     bytes_after,
     bytes_during,
     bytes_needed,
     live_bytes_by_operation,
     peak_of,
 )
-from memplan.extensions.networks.order.answer import (
+from memplan.programs.order.answer import (
     CutWitness,
     ExhaustionWitness,
     NeedWitness,
@@ -23,14 +24,13 @@ from memplan.extensions.networks.order.answer import (
     StateWitness,
     Witness,
 )
-from memplan.extensions.networks.order.options import TIME_LIMIT_S
-from memplan.extensions.networks.order.search.cuts import Cut
-from memplan.extensions.networks.order.search.macros import macro_graph
-from memplan.extensions.networks.order.search.part_search import PartSearch, RefusedBudget
-from memplan.extensions.networks.order.search.parts import parts_of
-from memplan.extensions.networks.order.search.regions import OrderedRegions, order_inner_regions
-from memplan.extensions.networks.order.search.starts import breadth_first, depth_first
-from memplan.planner.errors import InvalidPlanError, OptionError
+from memplan.programs.order.options import TIME_LIMIT_S
+from memplan.programs.order.search.cuts import Cut
+from memplan.programs.order.search.macros import macro_graph
+from memplan.programs.order.search.part_search import PartSearch, RefusedBudget
+from memplan.programs.order.search.parts import parts_of
+from memplan.programs.order.search.regions import OrderedRegions, order_inner_regions
+from memplan.programs.order.search.starts import breadth_first, depth_first
 from memplan.questions.inputs import PlanAndProblem
 from memplan.solvers.search.control import Control
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.order.search.macros import reversed_lists
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.order.search.macros import reversed_lists
 
 LONGEST_HEAD = 8
 """The maximum number of operations on a path to an output for which the path runs as early as possible."""

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterator
 
 import numpy as np
 
-from memplan.extensions.networks.order.search.parts import OrderPart
+from memplan.programs.order.search.parts import OrderPart
 from memplan.solvers.core.tables import Reference
 
 _Facts = tuple[Hashable, ...]

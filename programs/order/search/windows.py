@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memplan.extensions.networks.order.core.kernels import BY_HILL, BY_VALLEY, EXHAUSTED, FOUND, Budget, search_order
-from memplan.extensions.networks.order.search.macros import MacroGraph
-from memplan.extensions.networks.order.search.parts import OrderPart, part_of
 from memplan.planner.model.buffer_table import I64
+from memplan.programs.order.core.kernels import BY_HILL, BY_VALLEY, EXHAUSTED, FOUND, Budget, search_order
+from memplan.programs.order.search.macros import MacroGraph
+from memplan.programs.order.search.parts import OrderPart, part_of
 from memplan.solvers.core.tables import Reference
 from memplan.solvers.search.control import Control
 

@@ -9,10 +9,10 @@ import pytest
 from pydantic_core import to_json
 
 import memplan
-from memplan.extensions.networks.lifetimes.accesses import uses_of
 from memplan.planner.errors import OptionError
 from memplan.planner.model.moving import moving_buffers
 from memplan.planner.model.problem import Problem
+from memplan.programs.lifetimes.accesses import uses_of
 from memplan.questions.reading import Reader, ReadOptions
 from tests.support.programs import choice, function, loop, op, program
 

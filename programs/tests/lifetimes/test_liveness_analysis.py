@@ -11,12 +11,12 @@ import pytest
 
 from lab.liveness_agreement import disagreements
 from lab.support.heavy_bodies import statements
-from memplan.extensions.networks.lifetimes import Reading, analyse, problem_of
-from memplan.extensions.networks.lifetimes.expansion import expand
-from memplan.extensions.networks.lifetimes.timeline import Loop, StatementBlock
-from memplan.extensions.networks.lifetimes.uses import family_uses
-from memplan.extensions.networks.operations.operations import Operations, operations_from
 from memplan.planner.errors import OperationsError, TimeOverError
+from memplan.programs.lifetimes import Reading, analyse, problem_of
+from memplan.programs.lifetimes.expansion import expand
+from memplan.programs.lifetimes.timeline import Loop, StatementBlock
+from memplan.programs.lifetimes.uses import family_uses
+from memplan.programs.operations.operations import Operations, operations_from
 from tests.support.depth import seeds
 from tests.support.programs import Statement, call, choice, function, loop, op, program
 from tests.support.random_programs import random_program

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from memplan.extensions.networks.lifetimes import Analysis, analyse, problem_of
-from memplan.extensions.networks.lifetimes.shadow import Clobber, shadow
-from memplan.extensions.networks.operations.operations import Operations, operations_from
 from memplan.planner.errors import PlanError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
+from memplan.programs.lifetimes import Analysis, analyse, problem_of
+from memplan.programs.lifetimes.shadow import Clobber, shadow
+from memplan.programs.operations.operations import Operations, operations_from
 from tests.support.programs import call, choice, function, loop, op, program
 
 F = function(op("p -> t"), op("t -> q"), call("g"), takes="p", gives="q", p=4, q=4, t=60)

@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
-from memplan.extensions.networks.lifetimes import Reading
-from memplan.extensions.networks.liveness import liveness as comparing
-from memplan.extensions.networks.liveness.liveness import PlannedPeak, compare_readings
-from memplan.extensions.networks.operations.operations import Operations, operations_from
+from memplan.programs.lifetimes import Reading
+from memplan.programs.liveness import liveness as comparing
+from memplan.programs.liveness.liveness import PlannedPeak, compare_readings
+from memplan.programs.operations.operations import Operations, operations_from
 from memplan.solvers.search.control import Control
 from tests.support.programs import call, function, op, program
 

@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from memplan.extensions.networks.operations.builder import ProgramBuilder
+from memplan.programs.operations.builder import ProgramBuilder
 from tests.support.programs import call, choice, function, loop, op, program
 
-EXAMPLE = Path(__file__).parents[4] / "examples" / "operations.json"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "operations.json"
 
 
 def test_program_builder_writes_calls_loops_and_choices() -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from memplan.extensions.networks.lifetimes import problem_of
-from memplan.extensions.networks.lifetimes.shadow import shadow
-from memplan.extensions.networks.operations.operations import operations_from
+from memplan.programs.lifetimes import problem_of
+from memplan.programs.lifetimes.shadow import shadow
+from memplan.programs.operations.operations import operations_from
 from memplan.solvers.portfolio.solve import solve
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memplan.extensions.networks.operations.operations import DeclaredBuffer, operations_from
+from memplan.programs.operations.operations import DeclaredBuffer, operations_from
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,6 @@ def test_a_declared_buffer_has_the_bytes_of_its_type_and_shape(dtype: str, shape
 
 
 def test_the_json_program_in_liveness_md_is_valid() -> None:
-    text = (Path(__file__).parents[4] / "docs" / "liveness.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "docs" / "liveness.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"^```json\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     assert set(operations_from(json.loads(block)).functions) == {"main", "convolve"}

@@ -8,8 +8,8 @@ from types import ModuleType
 
 import pytest
 
-from memplan.extensions.networks.operations import in_place, order_check
-from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.programs.operations import in_place, order_check
+from memplan.programs.operations.graph import OperationGraph
 from tests.support.code_mutants import equivalent_names, survivors
 from tests.support.operation_graphs import add_pairs, random_graph
 

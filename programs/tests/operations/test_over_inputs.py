@@ -8,16 +8,16 @@ from itertools import pairwise
 
 import pytest
 
-from memplan.extensions.networks.models.imported_program import ImportedProgram
-from memplan.extensions.networks.models.over_inputs import bounds_in_place
-from memplan.extensions.networks.operations.graph import OperationGraph, graph_from
-from memplan.extensions.networks.operations.graph_facts import OperationFacts, TensorFacts
-from memplan.extensions.networks.order.options import OrderOptions
-from memplan.extensions.networks.order.order import order
-from memplan.extensions.readers.draft import OperationsDraft
 from memplan.planner.errors import OptionError
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.problem import Problem
+from memplan.programs.models.imported_program import ImportedProgram
+from memplan.programs.models.over_inputs import bounds_in_place
+from memplan.programs.operations.graph import OperationGraph, graph_from
+from memplan.programs.operations.graph_facts import OperationFacts, TensorFacts
+from memplan.programs.order.options import OrderOptions
+from memplan.programs.order.order import order
+from memplan.programs.readers.draft import OperationsDraft
 from memplan.solvers.portfolio.solve import solve
 from tests.support.depth import seeds
 

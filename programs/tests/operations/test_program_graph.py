@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from memplan.extensions.networks.lifetimes import analyse
-from memplan.extensions.networks.operations.operations import Operations, operations_from
-from memplan.extensions.networks.operations.order_check import peak_of
-from memplan.extensions.networks.operations.program_graph import ProgramGraph, program_graph
-from memplan.extensions.networks.operations.statements import Branches, Call, Operation, Repetition, Statement
 from memplan.planner.errors import OperationsError
+from memplan.programs.lifetimes import analyse
+from memplan.programs.operations.operations import Operations, operations_from
+from memplan.programs.operations.order_check import peak_of
+from memplan.programs.operations.program_graph import ProgramGraph, program_graph
+from memplan.programs.operations.statements import Branches, Call, Operation, Repetition, Statement
 from tests.support.depth import seeds
 from tests.support.operation_graphs import random_order
 from tests.support.random_programs import random_program

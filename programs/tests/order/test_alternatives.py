@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from memplan import OperationsError, OrderOptions, order
-from memplan.extensions.checkers import order as checker_without_types
-from memplan.extensions.networks.operations.costs import costs_of
-from memplan.extensions.networks.operations.graph import OperationGraph, graph_from, write_graph
-from memplan.extensions.networks.operations.graph_variants import fix_alternatives
-from memplan.extensions.networks.operations.order_check import peak_of
-from memplan.extensions.networks.order.order import QUESTION
+from memplan.checkers import order as checker_without_types
+from memplan.programs.operations.costs import costs_of
+from memplan.programs.operations.graph import OperationGraph, graph_from, write_graph
+from memplan.programs.operations.graph_variants import fix_alternatives
+from memplan.programs.operations.order_check import peak_of
+from memplan.programs.order.order import QUESTION
 from tests.support.depth import seeds
 from tests.support.operation_graphs import min_peak, random_graph
 

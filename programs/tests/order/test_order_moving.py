@@ -10,12 +10,12 @@ import pytest
 
 from memplan import verify
 from memplan.api.cli.main import main
-from memplan.extensions.networks.lifetimes.accesses import GraphProblem
-from memplan.extensions.networks.operations.graph import OperationGraph, graph_from
-from memplan.extensions.networks.operations.order_check import peak_of
-from memplan.extensions.networks.order.answer import OrderAnswer
-from memplan.extensions.networks.order.moving import order_for_moves
 from memplan.planner.model.problem import Problem
+from memplan.programs.lifetimes.accesses import GraphProblem
+from memplan.programs.operations.graph import OperationGraph, graph_from
+from memplan.programs.operations.order_check import peak_of
+from memplan.programs.order.answer import OrderAnswer
+from memplan.programs.order.moving import order_for_moves
 from memplan.questions.reading.adapting import ProblemOptions, adapt_problem
 from memplan.solvers.search.control import Control
 

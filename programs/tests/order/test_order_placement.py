@@ -12,22 +12,22 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
-from memplan.extensions.networks.lifetimes.ordered import problem_of_order
-from memplan.extensions.networks.operations.graph import OperationGraph, graph_from
-from memplan.extensions.networks.operations.order_check import live_bytes_by_operation, move_count, peak_of
-from memplan.extensions.networks.order.answer import OrderAnswer
-from memplan.extensions.networks.order.options import OrderOptions
-from memplan.extensions.networks.order.order import QUESTION, order
-from memplan.extensions.networks.order.placement import order_and_place
-from memplan.extensions.networks.order.search.nearness import nearby_orders
-from memplan.extensions.networks.order.search.solve import order_operations
 from memplan.planner.errors import OperationsError, count_text
 from memplan.planner.verify.verifier import verify
+from memplan.programs.lifetimes.ordered import problem_of_order
+from memplan.programs.operations.graph import OperationGraph, graph_from
+from memplan.programs.operations.order_check import live_bytes_by_operation, move_count, peak_of
+from memplan.programs.order.answer import OrderAnswer
+from memplan.programs.order.options import OrderOptions
+from memplan.programs.order.order import QUESTION, order
+from memplan.programs.order.placement import order_and_place
+from memplan.programs.order.search.nearness import nearby_orders
+from memplan.programs.order.search.solve import order_operations
 from memplan.solvers.search.control import Control
 from tests.support.depth import seeds
 from tests.support.operation_graphs import ORDERED_INSIDE, add_pairs, layered_graph, random_graph, twin_graph
 
-FOLDER = Path(__file__).parents[4] / "examples" / "graphs"
+FOLDER = Path(__file__).parents[3] / "examples" / "graphs"
 FLAG = np.zeros(1, dtype=np.int64)
 DETERMINISTIC = Control(counted_s=10.0)
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from memplan.extensions.networks.operations.statements import Operation
-from memplan.extensions.readers.draft import Kind, OperationsDraft
 from memplan.planner.errors import OptionError
 from memplan.planner.foreign.imported import ViewFacts
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.problem import Problem
+from memplan.programs.operations.statements import Operation
+from memplan.programs.readers.draft import Kind, OperationsDraft
 from memplan.solvers.portfolio.solve import solve
 from tests.support.depth import seeds
 

@@ -7,13 +7,13 @@ import random
 
 import pytest
 
-from memplan.extensions.shapes.symbols.comparing import Comparer, samples
-from memplan.extensions.shapes.symbols.problem import SymbolicProblem
-from memplan.extensions.shapes.symbols.reading import parse_expression
-from memplan.extensions.shapes.symbols.sized import compile_sizes
-from memplan.extensions.shapes.symbols.space import Space, SymbolRange
 from memplan.extensions.shapes.verify_programs import value_of
 from memplan.planner.errors import ProblemError
+from memplan.programs.symbols.comparing import Comparer, samples
+from memplan.programs.symbols.problem import SymbolicProblem
+from memplan.programs.symbols.reading import parse_expression
+from memplan.programs.symbols.sized import compile_sizes
+from memplan.programs.symbols.space import Space, SymbolRange
 from tests.support.symbolic import draw_size, draw_symbols, values_of_all_symbols
 
 SPACE = {

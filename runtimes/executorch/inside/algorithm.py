@@ -17,9 +17,11 @@ from itertools import zip_longest
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from memplan.extensions.torch.executorch.arenas import arenas_of, move_apart, overwriting_nodes
-from memplan.extensions.torch.executorch.source import HERE, NoPlanError, ServiceAwayError, Source
-from memplan.extensions.torch.executorch.specs import (
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.runtimes.executorch.inside.arenas import arenas_of, move_apart, overwriting_nodes
+from memplan.runtimes.executorch.inside.source import HERE, NoPlanError, ServiceAwayError, Source
+from memplan.runtimes.executorch.inside.specs import (
     Place,
     Spec,
     SpecPlacements,
@@ -28,8 +30,6 @@ from memplan.extensions.torch.executorch.specs import (
     request_of,
     spec_placements,
 )
-from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem
 
 __all__ = ["MemplanAlgorithm", "OverwrittenWarning", "OwnPlannerWarning", "PlannedCall", "Source"]
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memplan.extensions.torch.executorch.specs import Spec
+from memplan.runtimes.executorch.inside.specs import Spec
 
 SpecsOf = Mapping[Any, Sequence[Spec]]
 """The type of a mapping from each graph module to the specs placed for it."""

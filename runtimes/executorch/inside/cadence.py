@@ -24,10 +24,10 @@ from executorch.backends.cadence.aot.memory_planning import CadenceMemoryPlannin
 from executorch.backends.cadence.aot.memory_planning_algo import MemoryPlanningAlgo
 from executorch.backends.cadence.aot.utils import MemoryPlanningAlgoFailure
 
-from memplan.extensions.torch.executorch.algorithm import OwnPlannerWarning, PlannedCall
-from memplan.extensions.torch.executorch.source import HERE, NoPlanError, NothingFitsError, ServiceAwayError, Source
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, Profile
+from memplan.runtimes.executorch.inside.algorithm import OwnPlannerWarning, PlannedCall
+from memplan.runtimes.executorch.inside.source import HERE, NoPlanError, NothingFitsError, ServiceAwayError, Source
 
 
 class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # ExecuTorch has no type annotations.

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from memplan.extensions.torch.inside import passes
-from memplan.extensions.torch.inside.graphs import SAME_STORAGE
+from memplan.runtimes.torch import passes
+from memplan.runtimes.torch.graphs import SAME_STORAGE
 
 TIME_LIMIT_S = 10.0
 _LOOKING = SAME_STORAGE | {"aten::view_copy"}

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from memplan import read_problem, solve
-from memplan.extensions.systems.dsa.reader import read
-from memplan.extensions.systems.rows import is_dsa
 from memplan.planner.errors import InputError
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.problem import Problem
+from memplan.runtimes.dsa.reader import read
+from memplan.runtimes.rows import is_dsa
 from tests.support import public_problems
 
 Data = dict[str, Any]

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from memplan.extensions.models.executorch.file import read_methods
 from memplan.planner.errors import FormatError
 from memplan.planner.foreign.layout import VerifiedLayout, lay_out
 from memplan.planner.foreign.model_options import ModelOptions
@@ -17,11 +16,12 @@ from memplan.planner.foreign.writing import export
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
+from memplan.runtimes.executorch.file import read_methods
 from memplan.solvers.portfolio.solve import solve
 from tests.support import public_problems
 from tests.support.layouts import single_pool_layout
 
-MODELS = Path(__file__).parents[4] / "tests" / "models"
+MODELS = Path(__file__).parents[3] / "tests" / "models"
 PROGRAMS = sorted(path.name for path in MODELS.glob("*.pte"))
 
 

@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 
 from memplan.api.cli.main import main
-from memplan.extensions.models.tests.tflite_files import Fields, flatbuffer
-from memplan.extensions.networks.lifetimes.shadow import shadow
-from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.planner.errors import FormatError, InputError, OptionError
 from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.verify.verifier import verify
+from memplan.programs.lifetimes.shadow import shadow
+from memplan.programs.models.imported_program import ImportedProgram
+from memplan.runtimes.tests.tflite_files import Fields, flatbuffer
 from memplan.solvers.portfolio.solve import solve
 
-MODELS = Path(__file__).parents[4] / "tests" / "models"
+MODELS = Path(__file__).parents[3] / "tests" / "models"
 NAMES = ("choice", "loop", "state", "thirds")
 Rows = dict[str, tuple[tuple[tuple[int, int], ...], int]]
 
@@ -245,7 +245,7 @@ def test_stated_scratch_of_a_delegate_or_kernel_counts_in_addition_to_the_plan()
     unknown = program_of_ethos_u(vela(cmd_data=b"command"))
     for data, name in (
         (unknown, "EthosUBackend"),
-        ((Path(__file__).parents[4] / "tests/models/split_cat.pte").read_bytes(), "aten::cat"),
+        ((Path(__file__).parents[3] / "tests/models/split_cat.pte").read_bytes(), "aten::cat"),
     ):
         found = import_program(data, scratch={name: 4096})
         assert found.beside == 4096

@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from memplan.extensions.networks.models.imported_program import ImportedProgram
-from memplan.extensions.networks.models.model_graph import read_model_graph
-from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.shapes.symbolic_models import read_symbolic
-from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.planner.errors import FormatError, InputError, OperationsError, OptionError
 from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.verify.verifier import verify
+from memplan.programs.models.imported_program import ImportedProgram
+from memplan.programs.models.model_graph import read_model_graph
+from memplan.programs.operations.order_check import peak_of
+from memplan.programs.symbols.space import SymbolRange
 from memplan.solvers.portfolio.solve import solve
 
-GRAPHS = Path(__file__).parents[4] / "tests" / "models" / "ggml"
+GRAPHS = Path(__file__).parents[3] / "tests" / "models" / "ggml"
 BUFFERS = (
     {"buffer": 0, "size": 0, "type": "CPU", "alignment": 32, "computed": False},
     {"buffer": 1, "size": 4096, "type": "CPU", "alignment": 32, "computed": True},

@@ -9,11 +9,11 @@ import pytest
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-from memplan.extensions.models.tests import onnx_models
-from memplan.extensions.models.tests.executed_models import draw_models, faults
-from memplan.extensions.models.tests.onnx_runs import ArenaRun, draw_inputs, run_whole
 from memplan.planner.foreign.reading import read_model
 from memplan.questions.plan.plan import PlanOptions, plan
+from memplan.runtimes.tests import onnx_models
+from memplan.runtimes.tests.executed_models import draw_models, faults
+from memplan.runtimes.tests.onnx_runs import ArenaRun, draw_inputs, run_whole
 
 MODELS = dict(draw_models(13))
 

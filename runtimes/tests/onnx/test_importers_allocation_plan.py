@@ -9,11 +9,11 @@ import pytest
 from onnx import TensorProto, helper
 
 from memplan.api.cli.main import main
-from memplan.extensions.models.onnx.allocation_plan import read_of
-from memplan.extensions.models.tests.onnx_models import printed_plan
 from memplan.planner.errors import FormatError
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.verify.verifier import verify
+from memplan.runtimes.onnx.allocation_plan import read_of
+from memplan.runtimes.tests.onnx_models import printed_plan
 
 Nodes = Sequence[tuple[str, str, str]]
 CHAIN: Nodes = (

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from memplan.extensions.cascade.access.from_graph import access_graph, split_apart
-from memplan.extensions.networks.models.model_graph import read_model_graph
-from memplan.extensions.networks.operations.graph import OperationGraph
+from memplan.programs.models.model_graph import read_model_graph
+from memplan.programs.operations.graph import OperationGraph
 
 pytest.importorskip("onnx")
-from memplan.extensions.models.tests.onnx_models import model, node, value
+from memplan.runtimes.tests.onnx_models import model, node, value
 
 
 def graph_of(nodes: list[Any], constants: dict[str, Any], shapes: tuple[list[int], list[int]]) -> OperationGraph:

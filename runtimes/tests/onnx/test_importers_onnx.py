@@ -17,7 +17,16 @@ from onnx import TensorProto, ValueInfoProto, helper
 from pydantic import ValidationError
 
 from memplan.api.cli.flag_names import flag_text
-from memplan.extensions.models.tests.onnx_models import (
+from memplan.planner.errors import FormatError, InputError, OptionError
+from memplan.planner.foreign.imported import ImportedProblem, ViewFacts
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.reading import read_model
+from memplan.planner.formats import read_problem
+from memplan.planner.instance.canonical import problem_hash
+from memplan.programs.lifetimes.shadow import shadow
+from memplan.programs.models.imported_program import ImportedProgram
+from memplan.programs.models.model_graph import read_model_graph
+from memplan.runtimes.tests.onnx_models import (
     BOOL,
     INT64,
     choice,
@@ -28,15 +37,6 @@ from memplan.extensions.models.tests.onnx_models import (
     node,
     value,
 )
-from memplan.extensions.networks.lifetimes.shadow import shadow
-from memplan.extensions.networks.models.imported_program import ImportedProgram
-from memplan.extensions.networks.models.model_graph import read_model_graph
-from memplan.planner.errors import FormatError, InputError, OptionError
-from memplan.planner.foreign.imported import ImportedProblem, ViewFacts
-from memplan.planner.foreign.model_options import ModelOptions
-from memplan.planner.foreign.reading import read_model
-from memplan.planner.formats import read_problem
-from memplan.planner.instance.canonical import problem_hash
 from memplan.solvers.portfolio.solve import solve
 from tests.support import public_problems
 

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memplan.extensions.models.tests.onnx_models import model, node, value
 from memplan.extensions.shapes.symbolic_models import read_symbolic
-from memplan.extensions.shapes.symbols.comparing import samples
-from memplan.extensions.shapes.symbols.numbers import SymbolicNumber, SymbolicNumbers, max_number, min_number
-from memplan.extensions.shapes.symbols.sized import compile_sizes
-from memplan.extensions.shapes.symbols.space import SymbolRange, Values
 from memplan.planner.errors import FormatError, InputError, OptionError
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
+from memplan.programs.symbols.comparing import samples
+from memplan.programs.symbols.numbers import SymbolicNumber, SymbolicNumbers, max_number, min_number
+from memplan.programs.symbols.sized import compile_sizes
+from memplan.programs.symbols.space import SymbolRange, Values
+from memplan.runtimes.tests.onnx_models import model, node, value
 
-EXPORTED = (Path(__file__).parents[4] / "tests" / "models" / "exported.pt2").read_bytes()
+EXPORTED = (Path(__file__).parents[3] / "tests" / "models" / "exported.pt2").read_bytes()
 RELAX = b"""# from tvm.script import ir as I
 # from tvm.script import relax as R
 @I.ir_module

@@ -10,8 +10,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper, shape_inference
 from onnx.reference import ReferenceEvaluator
 
-from memplan.extensions.models.onnx.shape_rules import RULES, WEIGHT_OF, NodeFacts, OpenShapeError
-from memplan.extensions.models.onnx.symbolic_shapes import FOLDED, NodeAttributes
+from memplan.runtimes.onnx.shape_rules import RULES, WEIGHT_OF, NodeFacts, OpenShapeError
+from memplan.runtimes.onnx.symbolic_shapes import FOLDED, NodeAttributes
 
 CASES = 25
 Numbers = np.ndarray[Any, Any]

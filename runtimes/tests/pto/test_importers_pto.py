@@ -9,11 +9,11 @@ import pytest
 
 from memplan.extensions.files.convert.convert import convert
 from memplan.extensions.files.convert.options import ConvertOptions
-from memplan.extensions.systems.tests.asked_file import live_peak
 from memplan.planner.errors import FormatError
 from memplan.planner.foreign.reading import detect, read_model
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
+from memplan.runtimes.tests.asked_file import live_peak
 from memplan.solvers.portfolio.solve import solve
 from tests.support.depth import seeds
 

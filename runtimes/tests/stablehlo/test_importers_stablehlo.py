@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from memplan.extensions.networks.models.model_graph import graph_of_imported
-from memplan.extensions.networks.operations.graph_variants import allow_overwriting
-from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.extensions.shapes.symbolic_models import read_symbolic
-from memplan.extensions.shapes.symbols.comparing import samples
-from memplan.extensions.shapes.symbols.sized import compile_sizes
-from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.planner.errors import FormatError, InputError, OptionError
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import detect, read_model
+from memplan.programs.models.model_graph import graph_of_imported
+from memplan.programs.operations.graph_variants import allow_overwriting
+from memplan.programs.operations.order_check import peak_of
+from memplan.programs.symbols.comparing import samples
+from memplan.programs.symbols.sized import compile_sizes
+from memplan.programs.symbols.space import SymbolRange
 
-DUMPS = Path(__file__).parents[4] / "tests" / "dumps"
+DUMPS = Path(__file__).parents[3] / "tests" / "dumps"
 
 
 def dump(name: str) -> bytes:

@@ -13,7 +13,7 @@ import pytest
 
 from memplan.api.cli.main import main
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "builds.md").read_text(encoding="utf-8")
 KEYWORDS = ROOT / "tests" / "models" / "recorded" / "kws_dscnn_int8.tflite"
 CORTEX_M = ["-mcpu=cortex-m7", "-mthumb", "-ffreestanding", "-Wall", "-Werror", "-c"]

@@ -10,10 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memplan.extensions.models.tests.tflite_files import flatbuffer, model, operator, subgraph, tensor
-from memplan.extensions.models.tflite.model import OFFLINE_PLAN
-from memplan.extensions.models.tflite.model import read_model as read_tensors
-from memplan.extensions.models.tflite.tflm import set_metadata
 from memplan.planner.errors import FormatError
 from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.layout import lay_out
@@ -22,10 +18,14 @@ from memplan.planner.foreign.reading import read_model
 from memplan.planner.foreign.writing import export
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
+from memplan.runtimes.tests.tflite_files import flatbuffer, model, operator, subgraph, tensor
+from memplan.runtimes.tflite.model import OFFLINE_PLAN
+from memplan.runtimes.tflite.model import read_model as read_tensors
+from memplan.runtimes.tflite.tflm import set_metadata
 from memplan.solvers.portfolio.solve import solve
 from tests.support.layouts import single_pool_layout
 
-MODELS = Path(__file__).parents[4] / "tests" / "models"
+MODELS = Path(__file__).parents[3] / "tests" / "models"
 OF_ONE_SUBGRAPH = [MODELS / "view.tflite", MODELS / "recorded" / "kws_dscnn_int8.tflite"]
 GRAPH = subgraph(
     [tensor("x", (1, 4)), tensor("k", (4,), constant=True), tensor("s", (4,), variable=True), tensor("y", (1, 4))],

@@ -9,7 +9,17 @@ from typing import Any
 import pytest
 
 from memplan.extensions.cascade.access.from_graph import access_graph
-from memplan.extensions.models.tests.tflite_files import (
+from memplan.planner.errors import FormatError, InputError
+from memplan.planner.foreign.imported import ImportedProblem, ViewFacts
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.reading import read_model
+from memplan.planner.instance.canonical import problem_hash
+from memplan.programs.lifetimes.shadow import shadow
+from memplan.programs.models.imported_program import ImportedProgram
+from memplan.programs.models.model_graph import graph_of_imported
+from memplan.programs.operations.operations import operations_from
+from memplan.programs.operations.program_graph import program_graph
+from memplan.runtimes.tests.tflite_files import (
     FLOAT16,
     INT4,
     INT8,
@@ -21,23 +31,13 @@ from memplan.extensions.models.tests.tflite_files import (
     subgraph,
     tensor,
 )
-from memplan.extensions.models.tflite.model import read_model as read_tensors
-from memplan.extensions.models.tflite.reader import read
-from memplan.extensions.models.tflite.tflm_arena import ALIGNMENT
-from memplan.extensions.networks.lifetimes.shadow import shadow
-from memplan.extensions.networks.models.imported_program import ImportedProgram
-from memplan.extensions.networks.models.model_graph import graph_of_imported
-from memplan.extensions.networks.operations.operations import operations_from
-from memplan.extensions.networks.operations.program_graph import program_graph
-from memplan.planner.errors import FormatError, InputError
-from memplan.planner.foreign.imported import ImportedProblem, ViewFacts
-from memplan.planner.foreign.model_options import ModelOptions
-from memplan.planner.foreign.reading import read_model
-from memplan.planner.instance.canonical import problem_hash
+from memplan.runtimes.tflite.model import read_model as read_tensors
+from memplan.runtimes.tflite.reader import read
+from memplan.runtimes.tflite.tflm_arena import ALIGNMENT
 from memplan.solvers.portfolio.solve import solve
 from tests.support import public_problems
 
-MODELS = Path(__file__).parents[4] / "tests" / "models"
+MODELS = Path(__file__).parents[3] / "tests" / "models"
 X, Y, Z = (tensor(name, (1, 4)) for name in "xyz")
 Rows = dict[str, tuple[tuple[tuple[int, int], ...], int]]
 
@@ -272,7 +272,7 @@ def test_a_wrong_tflite_file_is_refused_with_location_rule_and_value(data: bytes
 
 @pytest.mark.slow
 def test_subgraphs_whose_nested_calls_grow_exponentially_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memplan.extensions.models.tflite.reader._MOST_DRAWN", 2000)
+    monkeypatch.setattr("memplan.runtimes.tflite.reader._MOST_DRAWN", 2000)
     graphs = [
         subgraph([X, Y, tensor("c", (), 6)], [0, 2], [1], [operator("IF", [2, 0, 2], [1], k + 1, k + 1)])
         for k in range(40)

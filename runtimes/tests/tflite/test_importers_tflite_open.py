@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from memplan.api.cli.main import main
-from memplan.extensions.models.tests import tflite_networks
-from memplan.extensions.models.tests.tflite_files import INT32, Fields, model, operator, subgraph, tensor
-from memplan.extensions.models.tflite.model import read_model as read_tensors
-from memplan.extensions.models.tflite.open_shapes import open_dimensions, set_sizes
 from memplan.extensions.shapes.symbolic_models import read_symbolic
-from memplan.extensions.shapes.symbols.sized import compile_sizes
-from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
+from memplan.programs.symbols.sized import compile_sizes
+from memplan.programs.symbols.space import SymbolRange
+from memplan.runtimes.tests import tflite_networks
+from memplan.runtimes.tests.tflite_files import INT32, Fields, model, operator, subgraph, tensor
+from memplan.runtimes.tflite.model import read_model as read_tensors
+from memplan.runtimes.tflite.open_shapes import open_dimensions, set_sizes
 
 
 def add_options(row: Fields, options: dict[int, Any]) -> Fields:

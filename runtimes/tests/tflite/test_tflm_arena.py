@@ -10,9 +10,6 @@ from typing import Any
 import pytest
 
 from memplan.extensions.files.compare.compare import CompareOptions, compare, lines
-from memplan.extensions.models.tests.tflite_files import INT8, INT32, model, operator, subgraph, tensor
-from memplan.extensions.models.tflite.model import read_model as read_tensors
-from memplan.extensions.models.tflite.tflm_arena import arena_head, scratch_of_model
 from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.foreign.layout import lay_out
 from memplan.planner.foreign.model_options import ModelOptions
@@ -21,10 +18,13 @@ from memplan.planner.foreign.writing import export
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
+from memplan.runtimes.tests.tflite_files import INT8, INT32, model, operator, subgraph, tensor
+from memplan.runtimes.tflite.model import read_model as read_tensors
+from memplan.runtimes.tflite.tflm_arena import arena_head, scratch_of_model
 from memplan.solvers.portfolio.solve import solve
 from tests.support.dump_files import MEMORIES
 
-MODELS = Path(__file__).parents[4] / "tests" / "models"
+MODELS = Path(__file__).parents[3] / "tests" / "models"
 AVERAGES = model(
     subgraph(
         [

@@ -12,9 +12,16 @@ import pytest
 
 from memplan.api.cli.main import main
 from memplan.extensions.files.compare.compare import CompareOptions, compare
-from memplan.extensions.models.tests.micro_models import MicroModel, add_upsampling, window
-from memplan.extensions.models.tests.micro_runs import run_here
-from memplan.extensions.models.tests.tflite_files import (
+from memplan.planner.errors import OptionError
+from memplan.planner.foreign.layout import lay_out
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.reading import read_model
+from memplan.planner.foreign.writing import export
+from memplan.programs.models.model_graph import graph_of_imported
+from memplan.programs.operations.order_check import peak_of
+from memplan.runtimes.tests.micro_models import MicroModel, add_upsampling, window
+from memplan.runtimes.tests.micro_runs import run_here
+from memplan.runtimes.tests.tflite_files import (
     FLOAT16,
     FLOAT32,
     INT8,
@@ -26,21 +33,14 @@ from memplan.extensions.models.tests.tflite_files import (
     subgraph,
     tensor,
 )
-from memplan.extensions.models.tflite.arena import form_options
-from memplan.extensions.models.tflite.model import read_model as read_tensors
-from memplan.extensions.models.tflite.tflm_arena import arena_head
-from memplan.extensions.models.tflite.tflm_tail import arena_of
-from memplan.extensions.networks.models.model_graph import graph_of_imported
-from memplan.extensions.networks.operations.order_check import peak_of
-from memplan.planner.errors import OptionError
-from memplan.planner.foreign.layout import lay_out
-from memplan.planner.foreign.model_options import ModelOptions
-from memplan.planner.foreign.reading import read_model
-from memplan.planner.foreign.writing import export
+from memplan.runtimes.tflite.arena import form_options
+from memplan.runtimes.tflite.model import read_model as read_tensors
+from memplan.runtimes.tflite.tflm_arena import arena_head
+from memplan.runtimes.tflite.tflm_tail import arena_of
 from memplan.solvers.portfolio.solve import solve
 
 Captured = pytest.CaptureFixture[str]
-MODELS = Path(__file__).parents[4] / "tests" / "models"
+MODELS = Path(__file__).parents[3] / "tests" / "models"
 ARENAS = MODELS / "arenas"
 GIVEN = {"CUSTOM": 8192, "MEAN": 5000}
 SIZES = {"x": 64, "wide": 4096, "small": 64, "y": 64}

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from memplan.extensions.models.tests.tflite_files import INT32, model, operator, subgraph, tensor
-from memplan.extensions.models.tflite.model import read_model
-from memplan.extensions.models.tflite.tflm_tail import arena_of, whole_arena
 from memplan.planner.foreign.arena import ModelArena
 from memplan.planner.foreign.model_options import ModelOptions
+from memplan.runtimes.tests.tflite_files import INT32, model, operator, subgraph, tensor
+from memplan.runtimes.tflite.model import read_model
+from memplan.runtimes.tflite.tflm_tail import arena_of, whole_arena
 
-MODELS = Path(__file__).parents[4] / "tests" / "models"
+MODELS = Path(__file__).parents[3] / "tests" / "models"
 RECORDED = {
     "view.tflite": ModelArena(128, 1120, 1488, (), 528, is_host=True),
     "loop.tflite": ModelArena(96, 1536, 2496, (), 1112, scratch=32, is_host=True),

@@ -12,16 +12,16 @@ import pytest
 from lab.tflm_arenas import draw_models, judge_models
 from lab.tflm_sizes import TABLE
 from memplan.api.cli.main import main
-from memplan.extensions.models.tests.tflite_files import FLOAT32, INT8, model, operator, subgraph, tensor
-from memplan.extensions.models.tests.vendor_models import draw_vendor_models
-from memplan.extensions.models.tflite.model import read_model as read_tensors
-from memplan.extensions.models.tflite.tflm_arena import model_for_options
-from memplan.extensions.models.tflite.tflm_tail import arena_of, arena_space
 from memplan.planner.errors import OptionError
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
+from memplan.runtimes.tests.tflite_files import FLOAT32, INT8, model, operator, subgraph, tensor
+from memplan.runtimes.tests.vendor_models import draw_vendor_models
+from memplan.runtimes.tflite.model import read_model as read_tensors
+from memplan.runtimes.tflite.tflm_arena import model_for_options
+from memplan.runtimes.tflite.tflm_tail import arena_of, arena_space
 
-MODELS = Path(__file__).parents[4] / "tests" / "models"
+MODELS = Path(__file__).parents[3] / "tests" / "models"
 KWS = (MODELS / "recorded" / "kws_dscnn_int8.tflite").read_bytes()
 CUSTOM = model(subgraph([tensor("x", (4,)), tensor("y", (4,))], [0], [1], [operator("CUSTOM", [0], [1])]))
 MISSING = model(subgraph([tensor("x", (4,)), tensor("y", (4,))], [0], [1], [operator("TILE", [0], [1])]))
@@ -122,7 +122,7 @@ def test_convert_writes_no_c_array_if_the_runtime_refuses_the_arena_size(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "m.tflite").write_bytes(SOFTMAX)
-    forms = "memplan.extensions.models.tflite.device_forms"
+    forms = "memplan.extensions.forms.device_forms"
     monkeypatch.setattr(f"{forms}.compare_forms", lambda *given: (None, "not run"))
     monkeypatch.setattr(f"{forms}.refusal_reason", lambda *given: "tflite_micro does not start it")
     line = ["convert", str(tmp_path / "m.tflite"), "-o", str(tmp_path / "new.tflite"), "--c-array"]

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from memplan.extensions.networks.models.model_graph import graph_of_imported
-from memplan.extensions.torch.files import fx
-from memplan.extensions.torch.files.facts import node_facts
+from memplan.programs.models.model_graph import graph_of_imported
+from memplan.runtimes.torch import fx
+from memplan.runtimes.torch.facts import node_facts
 
 
 def test_pads_that_torch_lists_last_axis_first_are_converted_to_axis_order() -> None:

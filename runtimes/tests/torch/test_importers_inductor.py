@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from memplan.extensions.networks.models.model_graph import read_model_graph
-from memplan.extensions.systems.tests.asked_file import live_peak
 from memplan.extensions.torch.tests.drawn_wrappers import DIALECTS, draw_wrapper
 from memplan.planner.errors import FormatError, InputError, OptionError
 from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import detect, read_model
 from memplan.planner.verify.verifier import verify
+from memplan.programs.models.model_graph import read_model_graph
 from memplan.questions.reading import Reader, ReadOptions
 from memplan.questions.verify.verify import verdict_on
+from memplan.runtimes.tests.asked_file import live_peak
 from tests.support.depth import seeds
 
 HEAD = "# AOT ID: ['0_inference']\nfrom torch._inductor.hooks import run_intermediate_hooks\n"
@@ -230,7 +230,7 @@ def test_random_wrappers_of_each_version_have_the_drawn_storages_and_live_peak(v
         assert violations(read_model(drawn.wrong)) != [], drawn.wrong.decode()
 
 
-DATA = (Path(__file__).parents[4] / "tests" / "models" / "exported.pt2").read_bytes()
+DATA = (Path(__file__).parents[3] / "tests" / "models" / "exported.pt2").read_bytes()
 """A program of a linear layer, a swap of its output's halves, their sums added to a buffer, relu and a reshape."""
 DIMS = {"s77": 16}
 

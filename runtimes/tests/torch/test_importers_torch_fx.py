@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from memplan.extensions.networks.lifetimes.shadow import shadow
-from memplan.extensions.networks.models.imported_program import ImportedProgram
-from memplan.extensions.torch.files.fx import read_exported, read_graph
 from memplan.planner.errors import FormatError
 from memplan.planner.foreign.imported import ImportedProblem, ViewFacts
 from memplan.planner.foreign.model_options import ModelOptions
+from memplan.programs.lifetimes.shadow import shadow
+from memplan.programs.models.imported_program import ImportedProgram
+from memplan.runtimes.torch.fx import read_exported, read_graph
 from memplan.solvers.portfolio.solve import solve
 
 with warnings.catch_warnings():

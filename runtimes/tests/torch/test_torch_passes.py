@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from memplan import OperationsError, OrderOptions, order, order_operations
-from memplan.extensions.torch.inside.graphs import flops_of, graph_of
-from memplan.extensions.torch.inside.passes import clone_operations, reorder_module, reordered
 from memplan.planner.errors import FormatError
+from memplan.runtimes.torch.graphs import flops_of, graph_of
+from memplan.runtimes.torch.passes import clone_operations, reorder_module, reordered
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # modules of other packages warn when they are imported

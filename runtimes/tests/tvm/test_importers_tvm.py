@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from memplan.extensions.networks.lifetimes.shadow import shadow
-from memplan.extensions.networks.models.imported_program import ImportedProgram
 from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.foreign.imported import ImportedProblem, ViewFacts
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.instance.canonical import problem_hash
+from memplan.programs.lifetimes.shadow import shadow
+from memplan.programs.models.imported_program import ImportedProgram
 from memplan.solvers.portfolio.solve import solve
 from tests.support.dump_files import dump_bytes, graph, node, perceptron
 

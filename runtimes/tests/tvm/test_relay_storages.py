@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import memplan
-from memplan.extensions.networks.liveness.liveness import LivenessOptions
-from memplan.extensions.networks.operations.operations import operations_from
 from memplan.planner.errors import OperationsError
 from memplan.planner.model.problem import Problem
+from memplan.programs.liveness.liveness import LivenessOptions
+from memplan.programs.operations.operations import operations_from
 from memplan.solvers.portfolio.solve import solve
 from tests.support.depth import DEPTH
 

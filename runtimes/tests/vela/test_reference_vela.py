@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from memplan.extensions.systems.vela.planner import NO_LIMIT, hill_climb
 from memplan.planner.formats import read_problem
 from memplan.planner.model.problem import Problem
+from memplan.runtimes.vela.planner import NO_LIMIT, hill_climb
 from tests.support import public_problems
 from tests.support.depth import seeds
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from memplan.extensions.networks.lifetimes import analyse
-from memplan.extensions.networks.models.imported_program import ImportedProgram
-from memplan.extensions.networks.models.model_graph import read_model_graph
-from memplan.extensions.networks.operations.order_check import peak_of
-from memplan.extensions.systems.tests.protobuf_files import field, message, varint
-from memplan.extensions.systems.xla.module import read_module
 from memplan.planner.errors import FormatError, OptionError
 from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.instance.canonical import problem_hash
+from memplan.programs.lifetimes import analyse
+from memplan.programs.models.imported_program import ImportedProgram
+from memplan.programs.models.model_graph import read_model_graph
+from memplan.programs.operations.order_check import peak_of
+from memplan.runtimes.tests.protobuf_files import field, message, varint
+from memplan.runtimes.xla.module import read_module
 from memplan.solvers.portfolio.solve import solve
 from tests.support import public_problems
 from tests.support.dump_files import dump_bytes

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memplan.extensions.systems.protobuf import ProtobufMessage
-from memplan.extensions.systems.tests.protobuf_files import field, message, varint
 from memplan.planner.errors import FormatError
+from memplan.runtimes.protobuf import ProtobufMessage
+from memplan.runtimes.tests.protobuf_files import field, message, varint
 
 DATA = message({1: 300, 2: "name", 3: [message({1: 1}), message({1: -2})], 4: b"\xff"})
 

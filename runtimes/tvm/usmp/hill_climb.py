@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memplan.extensions.tvm.files.usmp.workspace import Placements, UsmpWorkspace, order_by_size
+from memplan.runtimes.tvm.usmp.workspace import Placements, UsmpWorkspace, order_by_size
 from memplan.solvers.reference.tensors import StopCheck
 
 ATTEMPTS = 500

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from memplan.extensions.tvm.files.usmp.hill_climb import hill_climb as hill_climb_order
-from memplan.extensions.tvm.files.usmp.workspace import (
+from memplan.planner.model.problem import Problem
+from memplan.runtimes.tvm.usmp.hill_climb import hill_climb as hill_climb_order
+from memplan.runtimes.tvm.usmp.workspace import (
     MOST_CONFLICTS,
     Placements,
     TooManyConflictsError,
@@ -21,7 +22,6 @@ from memplan.extensions.tvm.files.usmp.workspace import (
     place_above_conflicts,
     usmp_workspace,
 )
-from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck
 
 Algorithm = Callable[[UsmpWorkspace, StopCheck], tuple[Mapping[int, tuple[int, int]], Sequence[int]]]

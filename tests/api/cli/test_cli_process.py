@@ -138,7 +138,7 @@ def test_plan_imports_no_plotting_table_or_server_library(tmp_path: Path) -> Non
         "heavy = {'matplotlib', 'rich', 'fastapi', 'uvicorn', 'ortools', 'highspy', 'pulp'} & set(sys.modules);"
         "own = [name for name in sys.modules if name.startswith('memplan.')];"
         "heavy |= {name for name in own if name.endswith(('.system', '.systems.rows'))};"
-        "heavy |= {name for name in sys.modules if name.startswith('memplan.extensions.networks.operations')};"
+        "heavy |= {name for name in sys.modules if name.startswith('memplan.programs.operations')};"
         "print(status, sorted(heavy), file=sys.stderr)"
     )
     done = subprocess.run(

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from memplan.api.cli.main import main
-from memplan.extensions.networks.operations.graph import graph_from
 from memplan.planner.foreign.model_options import ModelOptions
+from memplan.programs.operations.graph import graph_from
 
 BUFFERS = [{"id": name, "size": size, "start": 0, "end": 2} for name, size in (("a", 7), ("b", 400), ("c", 5))]
 

@@ -19,11 +19,11 @@ from memplan.api.client.http import Client
 from memplan.api.client.http_async import AsyncClient
 from memplan.api.client.values import AwayError, BusyError, RefusedError, WrongAnswerError, refusal_of
 from memplan.api.options import Options
-from memplan.extensions.networks.operations.graph import graph_from
-from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.planner.errors import InputError, OptionError
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
+from memplan.programs.operations.graph import graph_from
+from memplan.programs.operations.order_check import peak_of
 from memplan.questions import QUESTIONS
 from tests.support.hard_requests import hard_request
 from tests.support.renaming import problem_data, respell

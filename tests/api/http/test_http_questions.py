@@ -9,8 +9,8 @@ import pytest
 
 from memplan.api.client.http import Client
 from memplan.api.http.openapi import PROBLEM_EXAMPLE
-from memplan.extensions.networks.operations.graph import graph_from
-from memplan.extensions.networks.order.options import OrderOptions
+from memplan.programs.operations.graph import graph_from
+from memplan.programs.order.options import OrderOptions
 from memplan.questions import QUESTIONS
 from memplan.questions.question.wire import request_model
 from tests.support.operation_graphs import SUMS

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memplan.extensions.networks.models.model_graph import read_model_graph
 from memplan.planner import formats
 from memplan.planner.errors import FormatError, InputError
 from memplan.planner.foreign import reading as importers
@@ -23,6 +22,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES, MAX_TIME, MIN_TIME, Placement
 from memplan.planner.systems import file_readers, systems
+from memplan.programs.models.model_graph import read_model_graph
 from tests.support.strategies import placements, problems, tied_problems
 
 IDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=5) | st.sampled_from(

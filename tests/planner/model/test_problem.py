@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from memplan.extensions.networks.operations.operations import Operations
 from memplan.planner.errors import InputError, ProblemError, sentences
 from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.columns import plain_columns
@@ -21,6 +20,7 @@ from memplan.planner.model.constraints.kinds import kinds_of, offset_rules
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer
+from memplan.programs.operations.operations import Operations
 from tests.support.sentences import rules
 from tests.support.strategies import problems
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from memplan.api.request_bodies import JSON, TooLargeError
 from memplan.api.requests import head_of, parse_request
-from memplan.extensions.networks.lifetimes.expansion import expanded_count
-from memplan.extensions.networks.operations.operations import Operations
 from memplan.planner.errors import MemplanError, OperationsError, OptionError
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import parse_size, set_capacities, size_text
+from memplan.programs.lifetimes.expansion import expanded_count
+from memplan.programs.operations.operations import Operations
 from memplan.questions.inputs.extent import Extent, extent_of
 
 NO_POOLS = Problem.model_validate({"buffers": []})

@@ -14,10 +14,10 @@ from lab.weights import faults
 from memplan.api.cli.main import main
 from memplan.extensions.files.convert.convert import convert
 from memplan.extensions.files.convert.options import ConvertOptions
-from memplan.extensions.networks.lifetimes.weights import Weight, weights_of
-from memplan.extensions.networks.operations.operations import operations_from
 from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem
+from memplan.programs.lifetimes.weights import Weight, weights_of
+from memplan.programs.operations.operations import operations_from
 
 CSV = b"id,lower,upper,size\na,0,3,100\nb,2,5,50\nc,4,9,100\n"
 Captured = pytest.CaptureFixture[str]

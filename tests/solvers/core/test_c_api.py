@@ -12,7 +12,7 @@ import pytest
 
 from lab import known_plans
 from memplan.api.cli.solvers.core import SOURCES
-from memplan.extensions.checkers.tests.checkers import answers
+from memplan.checkers.tests.checkers import answers
 from memplan.solvers.core.build import HERE, library_of
 from tests.support import public_problems
 from tests.support.compile_once import ONCE

@@ -31,7 +31,7 @@ from memplan import (
     sweep,
     verify,
 )
-from memplan.extensions.checkers.tests.checkers import answers
+from memplan.checkers.tests.checkers import answers
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.solvers.mip.model_file import write_model
 from tests.support.depth import seeds

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import memplan
-from memplan.extensions.checkers import check
+from memplan.checkers import check
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.problem import Problem
 from memplan.questions.verify.verify import verify

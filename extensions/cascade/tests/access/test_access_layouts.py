@@ -12,7 +12,7 @@ from memplan.extensions.cascade.access.from_graph import access_graph
 from memplan.extensions.cascade.access.layouts import reshaped_layout
 from memplan.extensions.cascade.cascade import cascade
 from memplan.extensions.cascade.search.options import CascadeOptions
-from memplan.extensions.networks.operations.graph import OperationGraph, graph_from
+from memplan.programs.operations.graph import OperationGraph, graph_from
 from tests.support.newer_networks import convnext_tiny, vit
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from memplan.extensions.cascade.access.access_graph import SAME
 from memplan.extensions.cascade.access.from_graph import access_graph
-from memplan.extensions.networks.operations.graph import OperationGraph, graph_from
 from memplan.planner.errors import OperationsError
+from memplan.programs.operations.graph import OperationGraph, graph_from
 from tests.support import reference_operations
 from tests.support.networks import Network
 

@@ -15,10 +15,10 @@ from memplan.extensions.cascade.c_program.program import lines_of
 from memplan.extensions.cascade.cascade import cascade
 from memplan.extensions.cascade.regions.regions import is_accumulated
 from memplan.extensions.cascade.search.options import CascadeOptions
-from memplan.extensions.models.tests.programs_in_c import Values, arena_of, has_cortex, run, run_in_numpy, write_program
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.graph_variants import replace_fields
 from memplan.planner.errors import OptionError
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.operations.graph_variants import replace_fields
+from memplan.runtimes.tests.programs_in_c import Values, arena_of, has_cortex, run, run_in_numpy, write_program
 from tests.support import networks
 from tests.support.cascade_twin import coarse
 from tests.support.networks import Network

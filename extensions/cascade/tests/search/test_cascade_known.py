@@ -13,10 +13,10 @@ from memplan.extensions.cascade.core.kernels import KIND_ROWS, KIND_THIN, KIND_T
 from memplan.extensions.cascade.regions.counts import check_slides
 from memplan.extensions.cascade.regions.execution import check_by_value
 from memplan.extensions.cascade.search.options import CascadeOptions
-from memplan.extensions.networks.operations.graph import graph_from
 from memplan.extensions.page.studies import point_labels
 from memplan.planner.errors import InvalidPlanError, OptionError
 from memplan.planner.verify.verifier import verify
+from memplan.programs.operations.graph import graph_from
 from tests.support.cascade_twin import peak_of_region, region_of
 from tests.support.networks import NETWORKS, Network, two_convolutions
 

@@ -20,10 +20,10 @@ from memplan.extensions.cascade.search.orders import alternative_orders
 from memplan.extensions.cascade.search.passes import variant_of
 from memplan.extensions.cascade.search.search import RegionSearch
 from memplan.extensions.cascade.search.solve import LOOKED_AT
-from memplan.extensions.networks.operations.graph import OperationGraph, graph_from
-from memplan.extensions.networks.order.search.solve import order_operations
 from memplan.planner.errors import OptionError, TimeOverError
 from memplan.planner.verify.verifier import verify
+from memplan.programs.operations.graph import OperationGraph, graph_from
+from memplan.programs.order.search.solve import order_operations
 from memplan.questions.question import Control
 from tests.support.depth import seeds
 from tests.support.networks import NETWORKS, Network, five_operations, heads_in_turns, two_convolutions

@@ -8,8 +8,8 @@ from memplan.extensions.cascade.cascade import cascade, lines
 from memplan.extensions.cascade.regions.counts import bytes_by_tensor
 from memplan.extensions.cascade.regions.execution import check_by_value
 from memplan.extensions.cascade.search.options import CascadeOptions
-from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.planner.verify.verifier import verify
+from memplan.programs.operations.graph import OperationGraph
 from tests.support.cascade_twin import coarse
 from tests.support.networks import Network, add_inverted_block, two_convolutions
 

@@ -17,9 +17,9 @@ from memplan.extensions.cascade.regions.regions import Cascade, accumulator_byte
 from memplan.extensions.cascade.search.front import front_of_three
 from memplan.extensions.cascade.search.options import CascadeOptions, Delivery
 from memplan.extensions.cascade.search.search import RegionSearch
-from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.planner.errors import InvalidPlanError
 from memplan.planner.verify.verifier import verify
+from memplan.programs.operations.graph import OperationGraph
 from tests.support.cascade_document import Interpreter, spans
 from tests.support.cascade_fronts import beaten, beats, fronts_differ
 from tests.support.cascade_twin import coarse, peak_of_region, region_of

@@ -13,8 +13,8 @@ from memplan.extensions.cascade.regions.values import values_by_layers
 from memplan.extensions.cascade.search.options import CascadeOptions, Delivery
 from memplan.extensions.cascade.search.passes import chains_with_passes, variant_of
 from memplan.extensions.cascade.search.search import RegionSearch
-from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.planner.verify.verifier import verify
+from memplan.programs.operations.graph import OperationGraph
 from memplan.solvers.core.tables import Rows
 from tests.support.depth import seeds
 from tests.support.networks import NETWORKS, Network, heads_in_turns

@@ -7,8 +7,8 @@ import pytest
 from memplan.extensions.cascade.access.from_graph import access_graph
 from memplan.extensions.cascade.answer import CascadeAnswer
 from memplan.extensions.cascade.cascade import CascadeOptions, cascade
-from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.graph_variants import replace_fields
+from memplan.programs.operations.graph import OperationGraph
+from memplan.programs.operations.graph_variants import replace_fields
 from tests.support import networks
 
 WORK = 3000

@@ -16,15 +16,15 @@ import pytest
 
 from lab.shapes import faults_of_plans
 from lab.symbolic_certificates import checker_verdict, faults
-from memplan.extensions.checkers import all_values
+from memplan.checkers import all_values
 from memplan.extensions.shapes.offset_programs import Evaluator, OffsetPrograms
 from memplan.extensions.shapes.search.stacking import order_for_any_sizes, peaks_of_order
 from memplan.extensions.shapes.search.values import first_optimal, improve_order
 from memplan.extensions.shapes.shapes import ShapesAnswer, ShapesOptions, lines, shapes
-from memplan.extensions.shapes.symbols.comparing import samples
-from memplan.extensions.shapes.symbols.problem import SymbolicProblem
-from memplan.extensions.shapes.symbols.sized import compile_sizes
 from memplan.extensions.shapes.verify_programs import verify_programs
+from memplan.programs.symbols.comparing import samples
+from memplan.programs.symbols.problem import SymbolicProblem
+from memplan.programs.symbols.sized import compile_sizes
 from tests.support.symbolic import draw_problem
 
 FOLDER = Path(__file__).parents[4] / "examples" / "symbolic"

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from memplan.api.cli.main import main
-from memplan.extensions.torch.files.allocator_settings import settings_of
-from memplan.extensions.torch.files.caching_allocator import CachingAllocator
 from memplan.extensions.torch.inside.answer import fits_of_snapshot
 from memplan.extensions.torch.tests.plain_allocator import MIB, PlainAllocator
 from memplan.planner.errors import OptionError
+from memplan.runtimes.torch.allocator_settings import settings_of
+from memplan.runtimes.torch.caching_allocator import CachingAllocator
 
 DIVISIONS = {str(1 << k): 4 for k in range(16)}
 

@@ -6,8 +6,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from memplan.extensions.networks.order.core.kernels import CUT, close_cheaply
-from memplan.extensions.networks.order.search.cuts import ENDLESS, FlowArcs
+from memplan.programs.order.core.kernels import CUT, close_cheaply
+from memplan.programs.order.search.cuts import ENDLESS, FlowArcs
 from memplan.solvers.core.tables import Reference
 from tests.support.depth import seeds
 

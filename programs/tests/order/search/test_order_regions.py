@@ -15,17 +15,17 @@ from lab.order_agreement import faults, is_accepted
 from memplan import read_graph
 from memplan.api.cli.main import main
 from memplan.extensions.cascade.order_repairs import repairs_of_graph
-from memplan.extensions.networks.lifetimes.ordered import problem_of_order
-from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph, Region, graph_from, write_graph
-from memplan.extensions.networks.operations.order_check import peak_of
-from memplan.extensions.networks.order.answer import RegionOrder
-from memplan.extensions.networks.order.certificate import certify_order
-from memplan.extensions.networks.order.options import OrderOptions
-from memplan.extensions.networks.order.order import order
-from memplan.extensions.networks.order.placement import order_and_place
-from memplan.extensions.networks.order.search.regions import permute
-from memplan.extensions.networks.order.search.solve import order_operations
 from memplan.planner.verify.verifier import verify
+from memplan.programs.lifetimes.ordered import problem_of_order
+from memplan.programs.operations.graph import GraphOperation, OperationGraph, Region, graph_from, write_graph
+from memplan.programs.operations.order_check import peak_of
+from memplan.programs.order.answer import RegionOrder
+from memplan.programs.order.certificate import certify_order
+from memplan.programs.order.options import OrderOptions
+from memplan.programs.order.order import order
+from memplan.programs.order.placement import order_and_place
+from memplan.programs.order.search.regions import permute
+from memplan.programs.order.search.solve import order_operations
 from memplan.questions.explain.values import ExplainOptions
 from memplan.solvers.search.control import Control
 from tests.support.operation_graphs import ORDERED_INSIDE, min_peak, random_graph
@@ -120,7 +120,7 @@ def test_the_planned_order_includes_the_orders_of_regions() -> None:
         assert placed.placed_status == ("optimal" if placed.placed_peak == placed.lower_bound else "feasible")
 
 
-ROOT = Path(__file__).parents[5]
+ROOT = Path(__file__).parents[4]
 GRAPHS = ROOT / "examples" / "graphs"
 
 

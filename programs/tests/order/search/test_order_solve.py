@@ -13,18 +13,18 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from memplan.extensions.networks.operations.graph import OperationGraph, graph_from, read_graph
-from memplan.extensions.networks.operations.order_check import peak_of
-from memplan.extensions.networks.order.answer import CutWitness, NeedWitness, StateWitness, Witness
-from memplan.extensions.networks.order.core.kernels import BY_HILL, BY_VALLEY
-from memplan.extensions.networks.order.search.cuts import Cuts
-from memplan.extensions.networks.order.search.macros import macro_graph, single_macros
-from memplan.extensions.networks.order.search.parts import part_of, parts_of
-from memplan.extensions.networks.order.search.solve import check_bound, order_operations
-from memplan.extensions.networks.order.search.starts import breadth_first, depth_first
-from memplan.extensions.networks.order.search.twins import _MacroFacts, encode_twins
-from memplan.extensions.networks.order.search.windows import OrderOutcome, Way, search_depth_first
 from memplan.planner.errors import InvalidPlanError, OptionError
+from memplan.programs.operations.graph import OperationGraph, graph_from, read_graph
+from memplan.programs.operations.order_check import peak_of
+from memplan.programs.order.answer import CutWitness, NeedWitness, StateWitness, Witness
+from memplan.programs.order.core.kernels import BY_HILL, BY_VALLEY
+from memplan.programs.order.search.cuts import Cuts
+from memplan.programs.order.search.macros import macro_graph, single_macros
+from memplan.programs.order.search.parts import part_of, parts_of
+from memplan.programs.order.search.solve import check_bound, order_operations
+from memplan.programs.order.search.starts import breadth_first, depth_first
+from memplan.programs.order.search.twins import _MacroFacts, encode_twins
+from memplan.programs.order.search.windows import OrderOutcome, Way, search_depth_first
 from tests.support.depth import GRACE_S, seeds
 from tests.support.operation_graphs import (
     add_pairs,
@@ -36,7 +36,7 @@ from tests.support.operation_graphs import (
     twin_graph,
 )
 
-FOLDER = Path(__file__).parents[5] / "examples" / "graphs"
+FOLDER = Path(__file__).parents[4] / "examples" / "graphs"
 RECORDED: list[dict[str, Any]] = json.loads((FOLDER / "index.json").read_text())
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memplan.extensions.torch.cadence import planner as cadence
 from memplan.planner.model.problem import Pool, Problem, replace_fields
+from memplan.runtimes.executorch.cadence import planner as cadence
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.reference.tensors import PlannerAnswer
 from tests.support import public_problems

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from memplan.extensions.torch.executorch.algorithm import OwnPlannerWarning, Source
 from memplan.extensions.torch.tests.late_imports import LateModule
+from memplan.runtimes.executorch.inside.algorithm import OwnPlannerWarning, Source
 
 exir, runtime = LateModule("executorch.exir"), LateModule("executorch.runtime")
 aot = "executorch.backends.cadence.aot"
@@ -17,7 +17,7 @@ memory_planning, algo = LateModule(f"{aot}.memory_planning"), LateModule(f"{aot}
 utils, pass_utils = LateModule(f"{aot}.utils"), LateModule(f"{aot}.pass_utils")
 constraints, cadence = (
     LateModule(f"{aot}.memory_constraints"),
-    LateModule("memplan.extensions.torch.executorch.cadence"),
+    LateModule("memplan.runtimes.executorch.inside.cadence"),
 )
 import torch  # noqa: E402  # which ExecuTorch requires
 

@@ -11,11 +11,11 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from memplan.api.client.values import RefusedError, WrongAnswerError
-from memplan.extensions.torch.executorch.source import NoPlanError, NothingFitsError, ServiceAwayError, Source
 from memplan.planner.errors import OptionError
 from memplan.planner.model.buffer_table import parse_buffers
 from memplan.planner.model.problem import Pool, Problem
 from memplan.planner.model.rows import Buffer
+from memplan.runtimes.executorch.inside.source import NoPlanError, NothingFitsError, ServiceAwayError, Source
 from tests.support.server import RunningServer
 
 PROBLEM = Problem(

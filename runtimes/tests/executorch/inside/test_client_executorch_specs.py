@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from memplan.extensions.torch.executorch.specs import (
+from memplan.planner.errors import ProblemError
+from memplan.planner.verify.verifier import verify
+from memplan.runtimes.executorch.inside.specs import (
     Place,
     Spec,
     SpecPlacements,
@@ -17,8 +19,6 @@ from memplan.extensions.torch.executorch.specs import (
     request_of,
     spec_placements,
 )
-from memplan.planner.errors import ProblemError
-from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from memplan.extensions.torch.executorch.algorithm import MemplanAlgorithm
-from memplan.extensions.torch.executorch.order import reordered
 from memplan.extensions.torch.tests.late_imports import LateModule
+from memplan.runtimes.executorch.inside.algorithm import MemplanAlgorithm
+from memplan.runtimes.executorch.inside.order import reordered
 
 exir, runtime = LateModule("executorch.exir"), LateModule("executorch.runtime")
 import torch  # noqa: E402  # which ExecuTorch requires

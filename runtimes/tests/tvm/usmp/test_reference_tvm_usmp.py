@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from memplan.extensions.tvm.files.usmp.hill_climb import RandR, hill_climb
-from memplan.extensions.tvm.files.usmp.planners import greedy_by_size
-from memplan.extensions.tvm.files.usmp.workspace import (
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
+from memplan.runtimes.tvm.usmp.hill_climb import RandR, hill_climb
+from memplan.runtimes.tvm.usmp.planners import greedy_by_size
+from memplan.runtimes.tvm.usmp.workspace import (
     BufferInfo,
     UsmpWorkspace,
     order_by_conflicts,
@@ -16,8 +18,6 @@ from memplan.extensions.tvm.files.usmp.workspace import (
     place_above_conflicts,
     usmp_workspace,
 )
-from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.reference.tensors import StoppedError
 from tests.support import tvm_problems as tvm

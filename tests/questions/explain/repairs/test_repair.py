@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from memplan.extensions.cascade.order_repairs import repairs_of_graph
-from memplan.extensions.networks.lifetimes.ordered import problem_of_order
-from memplan.extensions.networks.operations.graph import OperationGraph, graph_from, read_graph
-from memplan.extensions.networks.operations.order_check import peak_of
 from memplan.planner.errors import OptionError
 from memplan.planner.instance.audit import verify
 from memplan.planner.model.problem import Problem, replace_fields
+from memplan.programs.lifetimes.ordered import problem_of_order
+from memplan.programs.operations.graph import OperationGraph, graph_from, read_graph
+from memplan.programs.operations.order_check import peak_of
 from memplan.questions.explain.explain import explain
 from memplan.questions.explain.repairs.candidates import Candidates
 from memplan.questions.explain.repairs.changed import ChangedProblems
