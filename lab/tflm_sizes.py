@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from tomllib import loads
 
-TABLE = Path(__file__).parents[1] / "extensions" / "models" / "tflite" / "tflm_sizes.csv"
+TABLE = Path(__file__).parents[1] / "runtimes" / "tflite" / "tflm_sizes.csv"
 _FLAGS = [
     "-std=c++17",
     "-fno-exceptions",

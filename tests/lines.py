@@ -24,7 +24,7 @@ def place_of(path: Path) -> tuple[str, str] | None:
     parts = path.parts
     if path.suffix not in CODE or len(parts) == 1 or path in GENERATED:
         return None
-    folder = "/".join(parts[:2]) if parts[0] == "extensions" and len(parts) > 2 else parts[0]
+    folder = "/".join(parts[:2]) if parts[0] in ("runtimes", "extensions") and len(parts) > 2 else parts[0]
     return folder, "tests" if "tests" in parts else "product"
 
 

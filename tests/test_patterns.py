@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-_FOLDERS = ("planner", "solvers", "questions", "api", "extensions")
+_FOLDERS = ("planner", "solvers", "questions", "api", "programs", "runtimes", "extensions")
 _METHODS = ("search", "match", "fullmatch", "sub", "finditer", "findall", "split")
 _REPEATED = [*'\n\t "\\{}()[]<>a0_.,:%#/-=x', "0x", "a.", "a,", "a ", '"a', "\n ", " \n", "(a", "%a", "-1", "//", '\\"']
 _REPEATED += ["a\n", '"\n', "%a, ", "a=", "::", "..", "a b ", "/*", "0,"]

@@ -21,7 +21,8 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 GLOSSARY = "docs/glossary.md"
-PRODUCT = ("planner/", "solvers/", "questions/", "api/", "memplan/", "extensions/")
+ABOVE = ("programs/", "runtimes/", "extensions/")
+PRODUCT = ("checkers/", "planner/", "solvers/", "questions/", "api/", "memplan/", *ABOVE)
 PROSE = ("docs/", "CONTRIBUTING.md", "README.md")
 FREE = (GLOSSARY, "docs/decisions/")  # the list itself; decisions may name what a thing was called before
 PUBLIC = re.compile(r"lease_owner|jobs_by_owner|OWNER/|[`\"{,]r[u]ng[`\"},]|[Ss]ingle[_ ]fl[i]ght")
@@ -116,7 +117,7 @@ def main() -> int:
     }
     findings = [*_forbidden_words(dict(_suspected_files(files, words)), words), *_forbidden_words(prose, verbs)]
     # Models of questions bear the names that users see; those of the studies below may have the same.
-    below = {name: tree for name, tree in product.items() if not name.startswith(("questions/", "extensions/"))}
+    below = {name: tree for name, tree in product.items() if not name.startswith(("checkers/", "questions/", *ABOVE))}
     findings += [*_questions(product), *_sizes(product), *_classes(below)]
     trees = {name: product.get(name) or ast.parse(text) for name, text in files.items() if name.endswith(".py")}
     findings += [*_bare_names(trees), *_vague_phrases(trees)]
@@ -273,10 +274,10 @@ def _vague_phrases(trees: dict[str, ast.Module]) -> list[str]:
 
 
 def _classes(trees: dict[str, ast.Module]) -> Iterator[str]:
-    """Yield the names of public classes that are defined more than once, outside extensions."""
+    """Yield the names of public classes that are defined more than once."""
     places = defaultdict(list)
     for name, tree in trees.items():
-        for node in ast.walk(tree) if not name.startswith("extensions/") else ():
+        for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(f"{name}:{node.lineno}")
     for name, defined in sorted(places.items()):

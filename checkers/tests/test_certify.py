@@ -171,7 +171,7 @@ def test_checker_exits_with_0_if_proved_with_3_if_refused_and_with_2_if_a_file_i
     proof.write_text(certificate.text)
     false.write_text(certificate.text.replace(f"used {plan.peak}", f"used {plan.peak + 1}"))
     for name, status in ((proof, 0), (false, 3), (tmp_path / "none", 2)):
-        command = [sys.executable, str(ROOT / "extensions" / "checkers" / "check.py"), str(table), str(name)]
+        command = [sys.executable, str(ROOT / "checkers" / "check.py"), str(table), str(name)]
         assert subprocess.run(command, capture_output=True, check=False).returncode == status
 
 

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-CHECKERS = Path(__file__).parents[2] / "extensions" / "checkers"
+CHECKERS = Path(__file__).parents[2] / "checkers"
 
 
 def try_model(model: Any, mode: str, folder: Path, limit_s: int) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from tests.support import networks
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "tests" / "models"
 ADVISED = re.compile(r"`memplan ([a-z-]+)([^`]*)`")
-PRODUCT = ("planner", "solvers", "questions", "api", "extensions")
+PRODUCT = ("planner", "solvers", "questions", "api", "programs", "runtimes", "extensions")
 
 TWO = json.dumps(
     {

@@ -29,7 +29,7 @@ assert plan.status == "optimal" and verify(problem, plan).valid
 def their_project(tmp_path: Path) -> Path:
     (tmp_path / "api").mkdir()
     (tmp_path / "api" / "__init__.py").write_text("NAME = 'their api'\n")
-    for name in ("extensions", "planner", "questions", "solvers"):
+    for name in ("checkers", "extensions", "planner", "programs", "questions", "runtimes", "solvers"):
         (tmp_path / f"{name}.py").write_text(f"NAME = 'their {name}'\n")
     return tmp_path
 

@@ -52,8 +52,8 @@ def test_an_extension_has_a_readme_of_at_most_40_lines_and_bounded_code_size(nam
 
 
 def test_the_certificate_checkers_import_only_the_standard_library() -> None:
-    used = {module.partition(".")[0] for module, _ in imports(EXTENSIONS["checkers"])}
-    local = {path.stem for path in EXTENSIONS["checkers"].glob("*.py")}
+    used = {module.partition(".")[0] for module, _ in imports(ROOT / "checkers")}
+    local = {path.stem for path in (ROOT / "checkers").glob("*.py")}
     assert used - local <= sys.stdlib_module_names
 
 

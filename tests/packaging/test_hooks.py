@@ -11,7 +11,7 @@ import pytest
 from memplan.planner.extensions import extensions, import_object
 
 ROOT = Path(__file__).parents[2]
-BASE = ("planner", "solvers", "questions", "api")
+BASE = ("checkers", "planner", "solvers", "questions", "api", "programs", "runtimes")
 ABOVE = ("extensions",)
 TREES = {
     path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8"))

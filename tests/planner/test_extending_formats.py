@@ -117,9 +117,9 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     return ImportedProblem(problem_of_rows(buffers, ["ram"]))
 '''
 IN_IMPORTERS: Patch = {
-    "extensions/__init__.py": [
+    "runtimes/__init__.py": [
         insertion_before(
-            "    from memplan.extensions.tvm.", "    from memplan.runtimes.toy.system import SYSTEM as TOY\n"
+            "    from memplan.runtimes.tvm.", "    from memplan.runtimes.toy.system import SYSTEM as TOY\n"
         ),
         ("own = (TFLM,", "own = (TOY, TFLM,"),
     ]

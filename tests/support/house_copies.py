@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("planner", "solvers", "questions", "api", "extensions", "memplan")
+PACKAGES = ("checkers", "planner", "solvers", "questions", "api", "programs", "runtimes", "extensions", "memplan")
 
 
 def copy_packages(folder: Path, *more: str) -> None:

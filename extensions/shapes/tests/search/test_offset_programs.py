@@ -142,7 +142,7 @@ def test_first_optimal_adds_an_offset_program_only_if_optimal_or_clearly_better(
 
 
 ROOT = Path(__file__).parents[4]
-CHECKER = ROOT / "extensions" / "checkers" / "all_values.py"
+CHECKER = ROOT / "checkers" / "all_values.py"
 
 
 def answer_of(problem: dict[str, Any], **options: Any) -> dict[str, Any]:

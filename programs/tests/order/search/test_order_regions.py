@@ -129,7 +129,7 @@ def test_checker_accepts_the_certificate_that_the_order_command_writes(tmp_path:
     assert main(["order", str(graph), "-o", str(proof), "-o", str(told), "-q"]) == 0
     facts = json.loads(told.read_text())
     assert (facts["status"], facts["certificate"]["text"]) == ("optimal", proof.read_text())
-    command = [sys.executable, "-S", str(ROOT / "extensions" / "checkers" / "order.py"), str(graph), str(proof)]
+    command = [sys.executable, "-S", str(ROOT / "checkers" / "order.py"), str(graph), str(proof)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.startswith(f"proved: no order of the operations has fewer than {facts['lower_bound']} bytes")
     proof.write_text(proof.read_text().replace(f"least {facts['lower_bound']}", f"least {facts['lower_bound'] + 1}"))
