@@ -6,8 +6,8 @@ from importlib import import_module
 from itertools import combinations
 from math import gcd
 
-names = ("read", "costs", "charges")
-reading, costs, charges_of = (import_module(f"{__package__ or ''}.{name}".lstrip(".")) for name in names)
+names = ("read", "claims", "costs", "charges")
+reading, claims, costs, charges_of = (import_module(f"{__package__ or ''}.{name}".lstrip(".")) for name in names)
 FAR, Charges = charges_of.FAR, charges_of.Charges
 DEAR = 2**128  # The price of a byte that is forbidden or forced.
 
@@ -132,11 +132,11 @@ def check_moves(problem, lines, least, parts):
         if word not in (("step",) if len(rest) == 2 else ("room", "fill")):
             raise ValueError(f"a line must begin with room, fill or step, got {' '.join([word, *rest])!r}")
         *pool, time, price = rest
-        time = -reading.number(time[1:]) if time[0] == "-" else reading.number(time)
+        time = -claims.number(time[1:]) if time[0] == "-" else claims.number(time)
         known.append(
-            (reading.number(*pool, count) if pool else None, time, reading.number(price, 2**127), word == "fill")
+            (claims.number(*pool, count) if pool else None, time, claims.number(price, 2**127), word == "fill")
         )
-    goal, parts = reading.number(least, 2**127), reading.number(parts, 2**127)
-    if proved_bound(problem, parts, reading.number(scale, 2**127), known, goal) < goal:
+    goal, parts = claims.number(least, 2**127), claims.number(parts, 2**127)
+    if proved_bound(problem, parts, claims.number(scale, 2**127), known, goal) < goal:
         raise reading.Refused("the prices must prove the claimed cost")
     return f"no plan costs less than {least}/{parts} if buffers move"
