@@ -471,7 +471,7 @@ def test_a_stopped_search_keeps_its_best_plan(opened_tab: Tab) -> None:
     peaks = (
         "[...document.querySelectorAll('[data-fact=peak], main .facts b')].slice(0, 2).map((one) => one.textContent)"
     )
-    opened_tab.page.wait_for_function(f"() => {peaks}[1]?.includes('iB)')")
+    opened_tab.page.wait_for_function(f"() => {peaks}[1]?.includes('iB)')", timeout=60_000)
     assert len(set(opened_tab.page.evaluate(peaks))) == 1  # The strip and the picture must show the same plan.
     opened_tab.page.click("text=Stop")
     opened_tab.page.wait_for_function("() => /stopped|planned|done/.test(document.querySelector('.said').textContent)")
