@@ -28,13 +28,13 @@ from typing import Any
 from lab.support.cases import run_cases
 from lab.support.certified import PROFILES, draw, wrong_claims
 from lab.support.kept_checkers import proved_checker, python_verdict
-from memplan.checkers.tests.best_claims import best_goals, false_claims, set_capacities
-from memplan.checkers.tests.certificate_mutants import mutant
 from memplan.planner.errors import InputError
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.problem import Problem
 from memplan.solvers.certificates.certify import certify
 from memplan.solvers.portfolio.solve import solve
+from tests.checkers.best_claims import best_goals, false_claims, set_capacities
+from tests.checkers.certificate_mutants import mutant
 from tests.support import oracle
 
 PIECES = [*'01-+_., :@$!"[]{}\n\t\x00\u0664', "  ", "e5", "\\u0061", "null", "true", "1e400", "time", "of", "\r\n"]

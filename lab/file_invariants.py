@@ -2,7 +2,7 @@
 
 The first part uses all small files of the project: models, dumps, problems, graphs and programs. The second part uses
 random models in six formats, whose live bytes are also counted without memplan's code. `test_file_invariants.py` in
-`runtimes/tests` tries a few cases.
+`tests/runtimes` tries a few cases.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pathlib import Path
 
 from lab.support.cases import run_cases
 from memplan.extensions.library.entries import ProblemLibrary
-from memplan.runtimes.tests import foreign_files
-from memplan.runtimes.tests.drawn_files import draw_file
-from memplan.runtimes.tests.file_invariants import violations
+from tests.runtimes import foreign_files
+from tests.runtimes.drawn_files import draw_file
+from tests.runtimes.file_invariants import violations
 
 _ROOT = Path(__file__).parents[1]
 _FOLDERS = ("examples", "library")

@@ -125,7 +125,7 @@ def _draw_onnx(chance: random.Random) -> bytes:
     """Return an ONNX model of nested functions, graphs, trips and computed shapes."""
     from onnx import TensorProto, helper
 
-    from memplan.runtimes.tests import onnx_models as m
+    from tests.runtimes import onnx_models as m
 
     depth, fan = chance.randint(1, 20), chance.randint(1, 5)
     large = chance.choice(_LARGE[:-1])

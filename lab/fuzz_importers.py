@@ -36,7 +36,7 @@ _HANGS_AFTER_S, _MOST_BYTES = 30, 4 << 30
 
 def _onnx_files() -> list[bytes]:
     """Return three ONNX models with nested graphs: a branch, a loop and a scan."""
-    from memplan.runtimes.tests import onnx_models
+    from tests.runtimes import onnx_models
 
     return [onnx_models.choice(), onnx_models.loop(), onnx_models.scan()]
 
@@ -83,7 +83,7 @@ SEEDS: Mapping[str, Callable[[], list[bytes]]] = {
 
 def _break_onnx(data: bytes, chance: random.Random) -> bytes:
     """Return a well-formed ONNX model with randomly changed nodes, names, shapes or types."""
-    from memplan.runtimes.tests import onnx_models
+    from tests.runtimes import onnx_models
 
     return onnx_models.change_model(data, chance)
 

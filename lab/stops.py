@@ -39,7 +39,7 @@ from memplan.planner.errors import InputError
 from memplan.questions import QUESTIONS
 from memplan.questions.question import Question
 from memplan.questions.question.wire import read_body_options, read_question
-from memplan.runtimes.tests.stopping import CheckCounter, stop_question
+from tests.runtimes.stopping import CheckCounter, stop_question
 
 HERE, THERE = ("clock", "cancelled"), ("limit", "hang-up", "job", "memory")
 _MOMENTS = 20

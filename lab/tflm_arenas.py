@@ -23,10 +23,10 @@ from pathlib import Path
 
 from memplan.planner.errors import InputError
 from memplan.planner.foreign.model_options import ModelOptions
-from memplan.runtimes.tests.micro_models import FLOAT_ONLY, LAYERS, MicroModel
 from memplan.runtimes.tflite.model import read_model
 from memplan.runtimes.tflite.tflm_arena import model_for_options
 from memplan.runtimes.tflite.tflm_tail import arena_of, arena_space
+from tests.runtimes.micro_models import FLOAT_ONLY, LAYERS, MicroModel
 
 _STEP, _MOST_STEPS = 16, 256
 _TINY_EACH = 5

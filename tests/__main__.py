@@ -39,7 +39,7 @@ FAST_LANE = (
     "tests/test_layout.py",
     "tests/memplan",
     *(f"tests/planner/{room}" for room in ("bounds", "formats", "instance", "lint", "model", "verify")),
-    *(f"programs/tests/{room}" for room in ("operations", "lifetimes", "liveness")),
+    *(f"tests/programs/{room}" for room in ("operations", "lifetimes", "liveness")),
     *(f"tests/solvers/{room}" for room in ("exact", "formulation", "heuristics", "packing", "search")),
     *(f"tests/api/{room}" for room in ("checks", "jobs", "reports", "service", "store")),
 )

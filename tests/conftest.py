@@ -83,7 +83,7 @@ _WAITING = {
 }
 """Tests that use clocks or many processes, and mostly wait. Each group runs in one process, before other tests."""
 _GROUPS = _WAITING | {
-    "exports": ("runtimes/tests/executorch/inside",),
+    "exports": ("tests/runtimes/executorch/inside",),
     "seeds": ("tests/seeds",),
     "pages": ("extensions/page/tests/test_page",),
     "stores": (

@@ -16,7 +16,7 @@ from tests.words import docstrings, forbidden, remove_messages, remove_words_sec
 TESTS = Path(__file__).parent
 ROOMS = sorted(
     folder.relative_to(TESTS)
-    for package in ("planner", "solvers", "questions", "api")
+    for package in ("checkers", "planner", "solvers", "questions", "api", "programs", "runtimes")
     for folder in (TESTS / package).rglob("*")
     if any(folder.glob("test_*.py"))
 )

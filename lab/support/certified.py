@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator
 
-from memplan.checkers.tests.best_claims import best_goals, is_claim_of
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, Profile
 from memplan.solvers.certificates.certify import Certificate
+from tests.checkers.best_claims import best_goals, is_claim_of
 from tests.support import oracle
 from tests.support.random_problems import random_problem
 from tests.support.reasons import tied_buffers

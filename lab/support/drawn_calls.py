@@ -18,11 +18,11 @@ from memplan.planner.errors import InputError
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.problem import Problem
 from memplan.questions import QUESTIONS
-from memplan.runtimes.tests import foreign_files
-from memplan.runtimes.tests.litert_models import random_model
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
+from tests.runtimes import foreign_files
+from tests.runtimes.litert_models import random_model
 from tests.support import symbolic
 from tests.support.meeting_kinds import KINDS
 from tests.support.meeting_kinds import draw as drawn_kinds

@@ -8,8 +8,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from memplan.checkers.tests.checkers import CHECKER
-from memplan.checkers.tests.proved_checker import VERIFIED
+from tests.checkers.checkers import CHECKER
+from tests.checkers.proved_checker import VERIFIED
 
 _LOOP = """
 let () = set_binary_mode_in stdin true; try while true do

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from memplan.checkers import check
-from memplan.checkers.tests import proved_checker
+from tests.checkers import proved_checker
 
-CHECKERS = Path(__file__).parents[1]
+CHECKERS = Path(__file__).parents[2] / "checkers"
 SCRIPT = str(CHECKERS / "check.py")
 CHECKER: Any = check
 

@@ -16,8 +16,8 @@ from memplan.planner.formats import FORMATS
 from memplan.planner.model.problem import Profile
 from memplan.solvers.certificates import least_cost
 from memplan.solvers.certificates.certify import certify
-from memplan.checkers.tests.best_claims import best_goals, false_claims, is_claim_of, set_capacities
-from memplan.checkers.tests.certificate_mutants import mutant
+from tests.checkers.best_claims import best_goals, false_claims, is_claim_of, set_capacities
+from tests.checkers.certificate_mutants import mutant
 from tests.support import public_problems
 from tests.support.depth import seeds
 from tests.support.oracle import best_score

@@ -14,7 +14,7 @@ from memplan.planner.errors import InputError
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.problem import Problem
 from memplan.solvers.certificates.certify import certify
-from memplan.checkers.tests.checkers import answers
+from tests.checkers.checkers import answers
 
 PAIR = [{"id": "a", "size": 4, "start": 0, "end": 2}, {"id": "b", "size": 4, "start": 1, "end": 3}]
 FITS_NOT = "memplan-lemmas/1\nsizes 7\ninfeasible\nclaim 7\nset time 1\nend @0\n"

@@ -15,9 +15,9 @@ from memplan import solve
 from memplan.planner.formats import FORMATS
 from memplan.planner.model.problem import Problem
 from memplan.solvers.certificates.certify import certify
-from memplan.checkers.tests.certificate_mutants import mutant
-from memplan.checkers.tests.checkers import CHECKERS, answers
-from memplan.checkers.tests.proved_checker import VERIFIED
+from tests.checkers.certificate_mutants import mutant
+from tests.checkers.checkers import CHECKERS, answers
+from tests.checkers.proved_checker import VERIFIED
 from tests.support.random_problems import random_problem
 from tests.support.tied_problems import tied_problem
 from tests.support.tight_problems import FEATURES, full_load, tight_problem

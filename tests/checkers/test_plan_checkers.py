@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from memplan.checkers import plan as untyped
 
 from memplan import solve
+from memplan.checkers import plan as untyped
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -22,7 +22,7 @@ from tests.support.random_problems import random_problem
 from tests.support.tied_problems import tied_problem
 
 CHECKER: Any = untyped
-SCRIPT = Path(__file__).parents[1] / "plan.py"
+SCRIPT = Path(__file__).parents[2] / "checkers" / "plan.py"
 Rows = list[tuple[int | str, str, int]]
 
 

@@ -16,7 +16,7 @@ from memplan.planner.model.problem import Pool, Problem
 from memplan.questions.verify.verify import verdict_on
 from memplan.solvers.certificates.certify import certify
 from memplan.solvers.certificates.verdicts import CheckerVerdict, verdict_beside_plan
-from memplan.checkers.tests.checkers import CHECKER
+from tests.checkers.checkers import CHECKER
 
 PLAN_CHECKER: Any = untyped
 ROWS = [{"id": k, "size": 8 + 8 * (k % 2), "start": k, "end": k + 1} for k in range(6)]

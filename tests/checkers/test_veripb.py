@@ -13,7 +13,7 @@ from memplan.api.cli.main import main
 from memplan.checkers import check, opb, veripb
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.solvers.certificates.certify import certify
-from memplan.checkers.tests.pseudo_boolean import WrongProofError, holds, prove
+from tests.checkers.pseudo_boolean import WrongProofError, holds, prove
 from tests.support import public_problems
 from tests.support.tight_problems import mixed_alignments
 

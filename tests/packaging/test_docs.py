@@ -21,8 +21,8 @@ from memplan.planner.model.problem import Problem
 from memplan.programs.lifetimes import problem_of
 from memplan.programs.operations.graph import write_graph
 from memplan.programs.operations.operations import operations_from
-from memplan.runtimes.tests import onnx_models, tflite_networks
 from memplan.solvers.portfolio.solve import solve
+from tests.runtimes import onnx_models, tflite_networks
 from tests.support import networks, public_problems
 from tests.support.server import RunningServer
 

@@ -77,9 +77,7 @@ def tracked_files() -> set[str]:
         ["git", "ls-files", "examples"], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout.split()
     names |= {f"memplan/{name}" for name in shown if not name.startswith("examples/problems/")}
-    names = {
-        name for name in names if not re.match(r"memplan/(checkers|programs|runtimes|extensions/\w+)/tests/", name)
-    }
+    names = {name for name in names if not re.match(r"memplan/extensions/\w+/tests/", name)}
     return names - {f"memplan/{name}" for name in LINKED}
 
 

@@ -149,7 +149,7 @@ print("used")
             {
                 "runtimes/NAME/system.py",
                 *IN_IMPORTERS,
-                "runtimes/tests/NAME/test_importers_NAME.py",
+                "tests/runtimes/NAME/test_importers_NAME.py",
             },
         ),
     ],

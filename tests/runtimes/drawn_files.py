@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
-from memplan.runtimes.tests import tflite_files
-from memplan.runtimes.tests.drawn_models import (
+from tests.runtimes import tflite_files
+from tests.runtimes.drawn_models import (
     CHOICE,
     OVER,
     VIEW,
@@ -22,13 +22,13 @@ from memplan.runtimes.tests.drawn_models import (
     homes,
     live_peak,
 )
-from memplan.runtimes.tests.foreign_files import relax
+from tests.runtimes.foreign_files import relax
 
 
 def _onnx(model: DrawnModel) -> bytes:
     import numpy as np
 
-    from memplan.runtimes.tests import onnx_models as onnx
+    from tests.runtimes import onnx_models as onnx
 
     def nodes(steps: Sequence[Step]) -> Iterator[Any]:
         for step in steps:

@@ -21,9 +21,9 @@ from memplan.programs.order.order import order
 from memplan.programs.order.search.regions import permute
 from memplan.questions.plan.plan import PlanOptions, plan
 from memplan.runtimes.onnx.model import graphs_of
-from memplan.runtimes.tests import onnx_models
-from memplan.runtimes.tests.onnx_runs import ArenaRun, Arrays, draw_inputs, run_whole
-from memplan.runtimes.tests.random_onnx import OPERATORS, random_model
+from tests.runtimes import onnx_models
+from tests.runtimes.onnx_runs import ArenaRun, Arrays, draw_inputs, run_whole
+from tests.runtimes.random_onnx import OPERATORS, random_model
 
 _RUNS = 4
 _LOOPS = {"Loop", "Scan"}

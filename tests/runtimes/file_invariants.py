@@ -37,7 +37,7 @@ from memplan.questions.explain.values import ExplainOptions
 from memplan.questions.plan.plan import PlanOptions, plan
 from memplan.questions.question import Control
 from memplan.questions.reading import Reader
-from memplan.runtimes.tests.asked_file import PROVED, SECONDS, AskedFile, graph_peak, live_peak
+from tests.runtimes.asked_file import PROVED, SECONDS, AskedFile, graph_peak, live_peak
 
 
 def violations(

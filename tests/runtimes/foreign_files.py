@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from memplan.runtimes.tests.protobuf_files import message
-from memplan.runtimes.tests.tflite_files import INT4, INT8, model, operator, subgraph, tensor, two_halves
+from tests.runtimes.protobuf_files import message
+from tests.runtimes.tflite_files import INT4, INT8, model, operator, subgraph, tensor, two_halves
 from tests.support.dump_files import DUMPS, MEMORIES, PACKS, perceptron
 
 MODELS = Path(__file__).resolve().parents[2] / "tests" / "models"
@@ -30,7 +30,7 @@ def files() -> Iterator[tuple[str, bytes]]:
 def models() -> Iterator[tuple[str, bytes]]:
     """Yield (unique name, bytes) of further files with operations, which other tests of the project use."""
     # This module needs the package onnx, so import it only here.
-    from memplan.runtimes.tests import onnx_models
+    from tests.runtimes import onnx_models
 
     for folder, pattern in ((MODELS, "ggml/*"), (MODELS, "*.pt2"), (DUMPS / "wrong", "*.*")):
         yield from ((path.name, path.read_bytes()) for path in sorted(folder.glob(pattern)))

@@ -7,7 +7,7 @@ from importlib import import_module
 
 import numpy as np
 
-from memplan.runtimes.tests.micro_models import MicroModel
+from tests.runtimes.micro_models import MicroModel
 
 
 def random_model(seed: int, n: int, *, has_plan: bool = False) -> bytes:

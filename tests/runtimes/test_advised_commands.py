@@ -19,9 +19,9 @@ from memplan.api.requests import head_of
 from memplan.api.service.request_task import RequestTask, run
 from memplan.api.workers.task import TaskControl
 from memplan.programs.operations.graph import write_graph
-from memplan.runtimes.tests import onnx_models
-from memplan.runtimes.tests.foreign_files import files
-from memplan.runtimes.tests.tflite_files import two_halves
+from tests.runtimes import onnx_models
+from tests.runtimes.foreign_files import files
+from tests.runtimes.tflite_files import two_halves
 from tests.support import networks
 
 ROOT = Path(__file__).parents[2]
@@ -76,7 +76,7 @@ ELSEWHERE = {
     "auth:keys": "help of the page of the service",
     "server:keys": "a refusal of memplan serve: tests/api/http/test_serving.py",
     "remote:serve": "a service that is away: it is to be started",
-    "fits:plan": "a picture of what fits of a graph of ggml: programs/tests/test_cli_liveness.py",
+    "fits:plan": "a picture of what fits of a graph of ggml: tests/programs/test_cli_liveness.py",
     "verify:plan": "the plans of others, below",
     "writing:convert": "what an order of a model does not gain: the tests of convert",
     "options:solvers": "help of a flag",

@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from memplan.api.cli.main import main
-from memplan.runtimes.tests.tflite_files import model, operator, subgraph, tensor
+from tests.runtimes.tflite_files import model, operator, subgraph, tensor
 
 Captured = pytest.CaptureFixture[str]
 

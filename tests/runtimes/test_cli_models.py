@@ -11,8 +11,8 @@ import pytest
 from memplan.api.cli.main import main
 from memplan.extensions.files.compare.compare import CompareOptions, compare, lines
 from memplan.planner.foreign.reading import read_model
-from memplan.runtimes.tests.tflite_files import INT8, model, operator, subgraph, tensor, two_halves
 from memplan.runtimes.tflite.tflm_tail import arena_of
+from tests.runtimes.tflite_files import INT8, model, operator, subgraph, tensor, two_halves
 from tests.support.dump_files import DUMPS, MEMORIES
 
 Captured = pytest.CaptureFixture[str]
@@ -90,7 +90,7 @@ def test_compare_prints_one_line_for_each_fact(file: str, capfd: Captured) -> No
 
 def test_compare_names_no_planner_for_a_format_whose_planner_is_unknown(tmp_path: Path, capfd: Captured) -> None:
     pytest.importorskip("onnx", reason="needs the extra onnx")
-    from memplan.runtimes.tests.onnx_models import choice
+    from tests.runtimes.onnx_models import choice
 
     path = tmp_path / "model.onnx"
     path.write_bytes(choice())

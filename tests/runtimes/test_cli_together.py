@@ -13,9 +13,9 @@ import pytest
 
 from memplan.api.cli.main import main
 from memplan.planner.foreign.programs import problem_from
-from memplan.runtimes.tests.tflite_files import model, operator, subgraph, tensor
-from memplan.runtimes.tests.tflite_networks import mobilenet_v1, mobilenet_v2, vgg
 from memplan.solvers.portfolio.solve import solve
+from tests.runtimes.tflite_files import model, operator, subgraph, tensor
+from tests.runtimes.tflite_networks import mobilenet_v1, mobilenet_v2, vgg
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 KWS = Path(__file__).parents[2] / "tests" / "models" / "recorded" / "kws_dscnn_int8.tflite"

@@ -16,9 +16,9 @@ from memplan.programs.operations.order_check import peak_of
 from memplan.programs.order.search.regions import order_inner_regions
 from memplan.programs.readers.vocabulary import attribute_of
 from memplan.runtimes.pads import equal_output_pads
-from memplan.runtimes.tests.onnx_models import graph, model, model_bytes, node, value
-from memplan.runtimes.tests.tflite_files import INT32, operator, subgraph, tensor
-from memplan.runtimes.tests.tflite_files import model as tflite_model
+from tests.runtimes.onnx_models import graph, model, model_bytes, node, value
+from tests.runtimes.tflite_files import INT32, operator, subgraph, tensor
+from tests.runtimes.tflite_files import model as tflite_model
 
 MODELS = Path(__file__).parents[2] / "tests" / "models"
 

@@ -14,10 +14,10 @@ from memplan.programs.models.model_graph import graph_of_imported
 from memplan.questions.explain.explain import explain
 from memplan.questions.explain.values import ExplainOptions
 from memplan.questions.reading import Reader
-from memplan.runtimes.tests import foreign_files
-from memplan.runtimes.tests.drawn_files import FORMATS, draw_file
-from memplan.runtimes.tests.drawn_models import draw, live_peak
-from memplan.runtimes.tests.file_invariants import violations
+from tests.runtimes import foreign_files
+from tests.runtimes.drawn_files import FORMATS, draw_file
+from tests.runtimes.drawn_models import draw, live_peak
+from tests.runtimes.file_invariants import violations
 from tests.support.depth import seeds
 
 FILES = dict(chain(foreign_files.files(), foreign_files.models()))

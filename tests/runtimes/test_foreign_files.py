@@ -11,7 +11,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.questions.reading import Reader
-from memplan.runtimes.tests.foreign_files import files
+from tests.runtimes.foreign_files import files
 
 READ: dict[str, tuple[int, int | None, bool | None]] = {
     "choice.tflite": (9, None, None),

@@ -21,7 +21,7 @@ from memplan.planner.model.problem import Problem
 from memplan.programs.models.model_graph import read_model_graph
 from memplan.programs.operations.graph import write_graph
 from memplan.questions import QUESTIONS
-from memplan.runtimes.tests.tflite_files import model, operator, subgraph, tensor
+from tests.runtimes.tflite_files import model, operator, subgraph, tensor
 from tests.support.dump_files import MEMORIES, dump_bytes
 from tests.support.server import RunningServer, run_server
 

@@ -27,12 +27,12 @@ from memplan.planner.foreign.reading import detect, read_model, read_problem
 from memplan.planner.instance.compile import MOST_CELLS, compile_problem
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import FileReader, file_readers
-from memplan.runtimes.tests import onnx_models
-from memplan.runtimes.tests.failing_reader import FAULTS
-from memplan.runtimes.tests.foreign_files import relax
-from memplan.runtimes.tests.protobuf_files import field, message, varint
-from memplan.runtimes.tests.tflite_files import model, operator, subgraph, tensor
 from memplan.runtimes.xla.module import read_module
+from tests.runtimes import onnx_models
+from tests.runtimes.failing_reader import FAULTS
+from tests.runtimes.foreign_files import relax
+from tests.runtimes.protobuf_files import field, message, varint
+from tests.runtimes.tflite_files import model, operator, subgraph, tensor
 from tests.support.depth import seeds
 from tests.support.dump_files import dump_bytes
 
@@ -158,9 +158,9 @@ def test_a_drawn_file_that_is_made_to_expand_stays_within_the_limits(
 
 FAULT = "cannot be read because of a memplan fault; please report "
 SENTENCES = {
-    b"fault:key": FAULT + 'KeyError "nodes" at runtimes/tests/failing_reader.py:11',
+    b"fault:key": FAULT + 'KeyError "nodes" at tests/runtimes/failing_reader.py:11',
     b"fault:deep": "must not be nested deeper than its reader can follow",
-    b"fault:none": FAULT + "AttributeError at runtimes/tests/failing_reader.py:13",
+    b"fault:none": FAULT + "AttributeError at tests/runtimes/failing_reader.py:13",
     b"fault:memory": "cannot be read, because the machine has too little memory",
 }
 
@@ -170,7 +170,7 @@ SENTENCES = {
 def test_the_error_of_a_failing_reader_states_if_the_file_or_memplan_is_at_fault(
     fault: bytes, later: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    failing = FileReader("failing", lambda data: data.startswith(b"fault:"), "memplan.runtimes.tests.failing_reader")
+    failing = FileReader("failing", lambda data: data.startswith(b"fault:"), "tests.runtimes.failing_reader")
     monkeypatch.setitem(file_readers(), "failing", failing)
     file = tmp_path / "model"
     file.write_bytes(fault + later)
@@ -189,7 +189,7 @@ def test_a_failing_reader_does_not_stop_the_check_of_other_models(
     failing = FileReader(
         "failing",
         lambda data: data.startswith(b"fault:"),
-        "memplan.runtimes.tests.failing_reader",
+        "tests.runtimes.failing_reader",
         suffixes=(".bad",),
     )
     monkeypatch.setitem(file_readers(), "failing", failing)

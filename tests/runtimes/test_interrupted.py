@@ -14,8 +14,8 @@ from lab import stops
 from lab.stops import HERE, Tally, contradiction, draw_question, stopped_here
 from lab.support.drawn_calls import draw_inputs
 from memplan.questions import QUESTIONS
-from memplan.runtimes.tests import stopping
-from memplan.runtimes.tests.stopping import CheckCounter, stop_question
+from tests.runtimes import stopping
+from tests.runtimes.stopping import CheckCounter, stop_question
 from tests.support.depth import seeds
 from tests.support.small_problems import small_problems
 

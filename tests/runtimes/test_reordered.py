@@ -16,10 +16,10 @@ from memplan.programs.operations.order_check import peak_of
 from memplan.programs.order.search.regions import order_inner_regions, permute
 from memplan.runtimes.new_order import new_order
 from memplan.runtimes.onnx import reordered as onnx_files
-from memplan.runtimes.tests import litert_models, random_onnx
-from memplan.runtimes.tests.tflite_files import CODES, flatbuffer, model, operator, subgraph, tensor
 from memplan.runtimes.tflite import reordered as tflite_files
 from memplan.runtimes.tflite.model import read_model
+from tests.runtimes import litert_models, random_onnx
+from tests.runtimes.tflite_files import CODES, flatbuffer, model, operator, subgraph, tensor
 from tests.support.operation_graphs import random_order
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memplan.runtimes.tests.micro_models import MicroModel, window
+from tests.runtimes.micro_models import MicroModel, window
 
 
 class Network(MicroModel):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from memplan.runtimes.tests.micro_models import MicroModel
+from tests.runtimes.micro_models import MicroModel
 
 _STATE = 2.0**-11
 """The scale of a state of 16 bits, a power of two as LSTM needs."""

@@ -14,13 +14,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import memplan
-from memplan.checkers.tests.best_claims import false_claims
-from memplan.checkers.tests.certificate_mutants import mutant
-from memplan.checkers.tests.checkers import CHECKER
 from memplan.planner.errors import InputError
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem, replace_fields
+from tests.checkers.best_claims import false_claims
+from tests.checkers.certificate_mutants import mutant
+from tests.checkers.checkers import CHECKER
 from tests.support import equal_pools, header_calls, oracle
 from tests.support.families import rigid_groups
 from tests.support.server import RunningServer

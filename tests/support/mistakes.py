@@ -72,7 +72,7 @@ FILES: dict[str, bytes] = {
 
 def faulty_files() -> dict[str, bytes]:
     """Return the files of WITH_FILES by name: truncated files, and others."""
-    from memplan.runtimes.tests import onnx_models, tflite_files
+    from tests.runtimes import onnx_models, tflite_files
 
     tests = Path(__file__).parents[1]
     rows = [onnx_models.value(name, (1, 4)) for name in "xyz"]

@@ -14,8 +14,8 @@ from memplan.extensions.files.convert.answer import Converted
 from memplan.extensions.files.convert.convert import convert
 from memplan.extensions.files.convert.options import ConvertOptions
 from memplan.planner.errors import FormatError, OptionError
-from memplan.runtimes.tests.tflite_files import two_halves
 from memplan.runtimes.tflite.tflm_tail import arena_of
+from tests.runtimes.tflite_files import two_halves
 
 Captured = pytest.CaptureFixture[str]
 MODELS = Path(__file__).parents[3] / "tests" / "models"
@@ -111,8 +111,8 @@ def test_convert_refuses_an_invalid_section_name() -> None:
 
 def test_convert_runs_operators_in_parts_to_fit_with_equal_outputs() -> None:
     pytest.importorskip("ai_edge_litert", reason="models are run where LiteRT is installed")
-    from memplan.runtimes.tests.litert_models import outputs_of
-    from memplan.runtimes.tests.tflite_networks import vgg
+    from tests.runtimes.litert_models import outputs_of
+    from tests.runtimes.tflite_networks import vgg
 
     data = vgg(64, 8)
     whole = arena_of(data).least

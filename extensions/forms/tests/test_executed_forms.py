@@ -12,9 +12,9 @@ from memplan.api.cli.main import main
 from memplan.extensions.files.convert.convert import convert
 from memplan.extensions.files.convert.options import ConvertOptions
 from memplan.extensions.forms.tests.executed_forms import faults
-from memplan.runtimes.tests.micro_models import MicroModel, add_crossing, micro_model, window
-from memplan.runtimes.tests.micro_runs import run_here
 from memplan.runtimes.tflite import interpreter
+from tests.runtimes.micro_models import MicroModel, add_crossing, micro_model, window
+from tests.runtimes.micro_runs import run_here
 
 pytest.importorskip("ai_edge_litert", reason="models are drawn with the schema that LiteRT brings")
 pytest.importorskip("tflite_micro", reason="models are run where TFLite Micro is installed")

@@ -16,7 +16,7 @@ from memplan.extensions.forms.unrolled import unroll
 from memplan.planner.errors import FormatError, OperationsError
 from memplan.programs.models.model_graph import read_model_graph
 from memplan.programs.operations.graph_variants import replace_fields
-from memplan.runtimes.tests.tflite_networks import vgg
+from tests.runtimes.tflite_networks import vgg
 from tests.support import networks
 from tests.support.networks import Network
 

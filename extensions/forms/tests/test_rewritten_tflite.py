@@ -20,10 +20,10 @@ from memplan.extensions.forms.unrolled import unroll
 from memplan.planner.errors import OptionError
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.programs.models.model_graph import read_model_graph
-from memplan.runtimes.tests.litert_models import outputs_of
-from memplan.runtimes.tests.tflite_files import two_halves
-from memplan.runtimes.tests.tflite_networks import Network, mobilenet_v1, mobilenet_v2, vgg
 from memplan.runtimes.tflite.tflm_tail import arena_of
+from tests.runtimes.litert_models import outputs_of
+from tests.runtimes.tflite_files import two_halves
+from tests.runtimes.tflite_networks import Network, mobilenet_v1, mobilenet_v2, vgg
 
 pytest.importorskip("ai_edge_litert", reason="models are run where LiteRT is installed")
 

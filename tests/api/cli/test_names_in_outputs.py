@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from memplan.api.cli.main import main
-from memplan.runtimes.tests.tflite_files import INT8, model, operator, subgraph, tensor
 from memplan.runtimes.tflite.model import read_model
+from tests.runtimes.tflite_files import INT8, model, operator, subgraph, tensor
 
 LONG = "/".join(f"block_{k}/depthwise;batch_norm" for k in range(15))[:392]
 NAMES = ["a", "two words", "größe/Übergang", f"first {LONG} 1", f"first {LONG} 2", f"other {LONG} 1", f"x{'y' * 398}z"]

@@ -18,8 +18,8 @@ from memplan.planner.foreign.reading import read_model
 from memplan.planner.verify.verifier import verify
 from memplan.programs.lifetimes.shadow import shadow
 from memplan.programs.models.imported_program import ImportedProgram
-from memplan.runtimes.tests.tflite_files import Fields, flatbuffer
 from memplan.solvers.portfolio.solve import solve
+from tests.runtimes.tflite_files import Fields, flatbuffer
 
 MODELS = Path(__file__).parents[3] / "tests" / "models"
 NAMES = ("choice", "loop", "state", "thirds")

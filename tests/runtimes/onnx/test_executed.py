@@ -11,9 +11,9 @@ pytest.importorskip("onnxruntime")
 
 from memplan.planner.foreign.reading import read_model
 from memplan.questions.plan.plan import PlanOptions, plan
-from memplan.runtimes.tests import onnx_models
-from memplan.runtimes.tests.executed_models import draw_models, faults
-from memplan.runtimes.tests.onnx_runs import ArenaRun, draw_inputs, run_whole
+from tests.runtimes import onnx_models
+from tests.runtimes.executed_models import draw_models, faults
+from tests.runtimes.onnx_runs import ArenaRun, draw_inputs, run_whole
 
 MODELS = dict(draw_models(13))
 

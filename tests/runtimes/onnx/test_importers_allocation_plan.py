@@ -13,7 +13,7 @@ from memplan.planner.errors import FormatError
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.verify.verifier import verify
 from memplan.runtimes.onnx.allocation_plan import read_of
-from memplan.runtimes.tests.onnx_models import printed_plan
+from tests.runtimes.onnx_models import printed_plan
 
 Nodes = Sequence[tuple[str, str, str]]
 CHAIN: Nodes = (

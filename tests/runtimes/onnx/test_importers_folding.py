@@ -12,7 +12,7 @@ from memplan.programs.models.model_graph import read_model_graph
 from memplan.programs.operations.graph import OperationGraph
 
 pytest.importorskip("onnx")
-from memplan.runtimes.tests.onnx_models import model, node, value
+from tests.runtimes.onnx_models import model, node, value
 
 
 def graph_of(nodes: list[Any], constants: dict[str, Any], shapes: tuple[list[int], list[int]]) -> OperationGraph:

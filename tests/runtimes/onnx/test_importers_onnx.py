@@ -26,7 +26,8 @@ from memplan.planner.instance.canonical import problem_hash
 from memplan.programs.lifetimes.shadow import shadow
 from memplan.programs.models.imported_program import ImportedProgram
 from memplan.programs.models.model_graph import read_model_graph
-from memplan.runtimes.tests.onnx_models import (
+from memplan.solvers.portfolio.solve import solve
+from tests.runtimes.onnx_models import (
     BOOL,
     INT64,
     choice,
@@ -37,7 +38,6 @@ from memplan.runtimes.tests.onnx_models import (
     node,
     value,
 )
-from memplan.solvers.portfolio.solve import solve
 from tests.support import public_problems
 
 LIGHT = Path(helper.__file__).parent / "backend" / "test" / "data" / "light"

@@ -17,7 +17,7 @@ from memplan.programs.symbols.comparing import samples
 from memplan.programs.symbols.numbers import SymbolicNumber, SymbolicNumbers, max_number, min_number
 from memplan.programs.symbols.sized import compile_sizes
 from memplan.programs.symbols.space import SymbolRange, Values
-from memplan.runtimes.tests.onnx_models import model, node, value
+from tests.runtimes.onnx_models import model, node, value
 
 EXPORTED = (Path(__file__).parents[3] / "tests" / "models" / "exported.pt2").read_bytes()
 RELAX = b"""# from tvm.script import ir as I

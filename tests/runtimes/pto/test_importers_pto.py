@@ -13,8 +13,8 @@ from memplan.planner.errors import FormatError
 from memplan.planner.foreign.reading import detect, read_model
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.runtimes.tests.asked_file import live_peak
 from memplan.solvers.portfolio.solve import solve
+from tests.runtimes.asked_file import live_peak
 from tests.support.depth import seeds
 
 KERNEL = """module attributes {pto.target_arch = "a3"} {

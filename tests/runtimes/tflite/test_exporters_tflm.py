@@ -18,11 +18,11 @@ from memplan.planner.foreign.reading import read_model
 from memplan.planner.foreign.writing import export
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan
-from memplan.runtimes.tests.tflite_files import flatbuffer, model, operator, subgraph, tensor
 from memplan.runtimes.tflite.model import OFFLINE_PLAN
 from memplan.runtimes.tflite.model import read_model as read_tensors
 from memplan.runtimes.tflite.tflm import set_metadata
 from memplan.solvers.portfolio.solve import solve
+from tests.runtimes.tflite_files import flatbuffer, model, operator, subgraph, tensor
 from tests.support.layouts import single_pool_layout
 
 MODELS = Path(__file__).parents[3] / "tests" / "models"

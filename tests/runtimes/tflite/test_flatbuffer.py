@@ -6,7 +6,7 @@ import pytest
 
 from memplan.planner.errors import FormatError
 from memplan.runtimes.flatbuffer import Table
-from memplan.runtimes.tests.tflite_files import flatbuffer
+from tests.runtimes.tflite_files import flatbuffer
 
 INNER = {0: ("i", -7), 2: "name", 3: b"\x01\x02\x03", 4: [1, -2]}
 TABLES = flatbuffer({0: INNER, 1: [INNER, {}]})

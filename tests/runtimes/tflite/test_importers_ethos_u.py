@@ -12,10 +12,10 @@ from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import detect, read_model
 from memplan.planner.verify.verifier import verify
-from memplan.runtimes.tests.tflite_files import INT8, model, operator, subgraph, tensor
 from memplan.runtimes.tflite.reader import read
 from memplan.runtimes.tflite.reordered import set_orders
 from memplan.solvers.portfolio.solve import solve
+from tests.runtimes.tflite_files import INT8, model, operator, subgraph, tensor
 
 COMMANDS, WEIGHTS = tensor("commands", (64,), INT8, constant=True), tensor("weights", (64,), INT8, constant=True)
 

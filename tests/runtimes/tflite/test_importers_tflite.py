@@ -19,7 +19,11 @@ from memplan.programs.models.imported_program import ImportedProgram
 from memplan.programs.models.model_graph import graph_of_imported
 from memplan.programs.operations.operations import operations_from
 from memplan.programs.operations.program_graph import program_graph
-from memplan.runtimes.tests.tflite_files import (
+from memplan.runtimes.tflite.model import read_model as read_tensors
+from memplan.runtimes.tflite.reader import read
+from memplan.runtimes.tflite.tflm_arena import ALIGNMENT
+from memplan.solvers.portfolio.solve import solve
+from tests.runtimes.tflite_files import (
     FLOAT16,
     INT4,
     INT8,
@@ -31,10 +35,6 @@ from memplan.runtimes.tests.tflite_files import (
     subgraph,
     tensor,
 )
-from memplan.runtimes.tflite.model import read_model as read_tensors
-from memplan.runtimes.tflite.reader import read
-from memplan.runtimes.tflite.tflm_arena import ALIGNMENT
-from memplan.solvers.portfolio.solve import solve
 from tests.support import public_problems
 
 MODELS = Path(__file__).parents[3] / "tests" / "models"

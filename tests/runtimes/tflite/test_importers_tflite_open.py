@@ -14,10 +14,10 @@ from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
 from memplan.programs.symbols.sized import compile_sizes
 from memplan.programs.symbols.space import SymbolRange
-from memplan.runtimes.tests import tflite_networks
-from memplan.runtimes.tests.tflite_files import INT32, Fields, model, operator, subgraph, tensor
 from memplan.runtimes.tflite.model import read_model as read_tensors
 from memplan.runtimes.tflite.open_shapes import open_dimensions, set_sizes
+from tests.runtimes import tflite_networks
+from tests.runtimes.tflite_files import INT32, Fields, model, operator, subgraph, tensor
 
 
 def add_options(row: Fields, options: dict[int, Any]) -> Fields:

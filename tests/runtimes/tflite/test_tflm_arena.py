@@ -18,10 +18,10 @@ from memplan.planner.foreign.writing import export
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.runtimes.tests.tflite_files import INT8, INT32, model, operator, subgraph, tensor
 from memplan.runtimes.tflite.model import read_model as read_tensors
 from memplan.runtimes.tflite.tflm_arena import arena_head, scratch_of_model
 from memplan.solvers.portfolio.solve import solve
+from tests.runtimes.tflite_files import INT8, INT32, model, operator, subgraph, tensor
 from tests.support.dump_files import MEMORIES
 
 MODELS = Path(__file__).parents[3] / "tests" / "models"

@@ -19,9 +19,14 @@ from memplan.planner.foreign.reading import read_model
 from memplan.planner.foreign.writing import export
 from memplan.programs.models.model_graph import graph_of_imported
 from memplan.programs.operations.order_check import peak_of
-from memplan.runtimes.tests.micro_models import MicroModel, add_upsampling, window
-from memplan.runtimes.tests.micro_runs import run_here
-from memplan.runtimes.tests.tflite_files import (
+from memplan.runtimes.tflite.arena import form_options
+from memplan.runtimes.tflite.model import read_model as read_tensors
+from memplan.runtimes.tflite.tflm_arena import arena_head
+from memplan.runtimes.tflite.tflm_tail import arena_of
+from memplan.solvers.portfolio.solve import solve
+from tests.runtimes.micro_models import MicroModel, add_upsampling, window
+from tests.runtimes.micro_runs import run_here
+from tests.runtimes.tflite_files import (
     FLOAT16,
     FLOAT32,
     INT8,
@@ -33,11 +38,6 @@ from memplan.runtimes.tests.tflite_files import (
     subgraph,
     tensor,
 )
-from memplan.runtimes.tflite.arena import form_options
-from memplan.runtimes.tflite.model import read_model as read_tensors
-from memplan.runtimes.tflite.tflm_arena import arena_head
-from memplan.runtimes.tflite.tflm_tail import arena_of
-from memplan.solvers.portfolio.solve import solve
 
 Captured = pytest.CaptureFixture[str]
 MODELS = Path(__file__).parents[3] / "tests" / "models"

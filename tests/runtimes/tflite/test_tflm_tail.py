@@ -9,9 +9,9 @@ import pytest
 
 from memplan.planner.foreign.arena import ModelArena
 from memplan.planner.foreign.model_options import ModelOptions
-from memplan.runtimes.tests.tflite_files import INT32, model, operator, subgraph, tensor
 from memplan.runtimes.tflite.model import read_model
 from memplan.runtimes.tflite.tflm_tail import arena_of, whole_arena
+from tests.runtimes.tflite_files import INT32, model, operator, subgraph, tensor
 
 MODELS = Path(__file__).parents[3] / "tests" / "models"
 RECORDED = {

@@ -15,11 +15,11 @@ from memplan.api.cli.main import main
 from memplan.planner.errors import OptionError
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
-from memplan.runtimes.tests.tflite_files import FLOAT32, INT8, model, operator, subgraph, tensor
-from memplan.runtimes.tests.vendor_models import draw_vendor_models
 from memplan.runtimes.tflite.model import read_model as read_tensors
 from memplan.runtimes.tflite.tflm_arena import model_for_options
 from memplan.runtimes.tflite.tflm_tail import arena_of, arena_space
+from tests.runtimes.tflite_files import FLOAT32, INT8, model, operator, subgraph, tensor
+from tests.runtimes.vendor_models import draw_vendor_models
 
 MODELS = Path(__file__).parents[3] / "tests" / "models"
 KWS = (MODELS / "recorded" / "kws_dscnn_int8.tflite").read_bytes()

@@ -21,7 +21,7 @@ from memplan.planner.verify.verifier import verify
 from memplan.programs.models.model_graph import read_model_graph
 from memplan.questions.reading import Reader, ReadOptions
 from memplan.questions.verify.verify import verdict_on
-from memplan.runtimes.tests.asked_file import live_peak
+from tests.runtimes.asked_file import live_peak
 from tests.support.depth import seeds
 
 HEAD = "# AOT ID: ['0_inference']\nfrom torch._inductor.hooks import run_intermediate_hooks\n"

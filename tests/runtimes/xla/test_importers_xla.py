@@ -16,9 +16,9 @@ from memplan.programs.lifetimes import analyse
 from memplan.programs.models.imported_program import ImportedProgram
 from memplan.programs.models.model_graph import read_model_graph
 from memplan.programs.operations.order_check import peak_of
-from memplan.runtimes.tests.protobuf_files import field, message, varint
 from memplan.runtimes.xla.module import read_module
 from memplan.solvers.portfolio.solve import solve
+from tests.runtimes.protobuf_files import field, message, varint
 from tests.support import public_problems
 from tests.support.dump_files import dump_bytes
 

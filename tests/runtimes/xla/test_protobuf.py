@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memplan.planner.errors import FormatError
 from memplan.runtimes.protobuf import ProtobufMessage
-from memplan.runtimes.tests.protobuf_files import field, message, varint
+from tests.runtimes.protobuf_files import field, message, varint
 
 DATA = message({1: 300, 2: "name", 3: [message({1: 1}), message({1: -2})], 4: b"\xff"})
 

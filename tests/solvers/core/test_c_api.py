@@ -12,8 +12,8 @@ import pytest
 
 from lab import known_plans
 from memplan.api.cli.solvers.core import SOURCES
-from memplan.checkers.tests.checkers import answers
 from memplan.solvers.core.build import HERE, library_of
+from tests.checkers.checkers import answers
 from tests.support import public_problems
 from tests.support.compile_once import ONCE
 from tests.support.depth import DEPTH

@@ -31,9 +31,9 @@ from memplan import (
     sweep,
     verify,
 )
-from memplan.checkers.tests.checkers import answers
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.solvers.mip.model_file import write_model
+from tests.checkers.checkers import answers
 from tests.support.depth import seeds
 
 ROWS: list[dict[str, Any]] = [

@@ -18,7 +18,7 @@ from memplan.extensions.cascade.search.options import CascadeOptions
 from memplan.planner.errors import OptionError
 from memplan.programs.operations.graph import OperationGraph
 from memplan.programs.operations.graph_variants import replace_fields
-from memplan.runtimes.tests.programs_in_c import Values, arena_of, has_cortex, run, run_in_numpy, write_program
+from tests.runtimes.programs_in_c import Values, arena_of, has_cortex, run, run_in_numpy, write_program
 from tests.support import networks
 from tests.support.cascade_twin import coarse
 from tests.support.networks import Network
