@@ -103,7 +103,7 @@ class _Search:
             return self._plan(baseline)
         has_engine = self.options.solver == "auto" and has_program(self.rows, self.limits)
         found = self._best_of_program(baseline) if has_engine else None
-        if self.proved == 0 and baseline is not None:
+        if baseline is not None and (self.proved == 0 or not has_engine):
             self._keep_proved(stepped_bound(self.problem, self.rows, self.limits, baseline.cost, self.control))
         if self.bound == inf:
             return self._empty_plan("infeasible")

@@ -10,7 +10,7 @@ import pytest
 import memplan
 from memplan.checkers import check
 from memplan.planner.formats.memplan_json import write_problem
-from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem import Problem, replace_fields
 from memplan.questions.verify.verify import verify
 from memplan.solvers.moves import bounds
 from memplan.solvers.moves.certificate import certify_moves
@@ -107,3 +107,11 @@ def test_a_problem_whose_program_is_too_large_has_a_bound_by_steps(monkeypatch: 
     plan = memplan.plan(problem, time_limit_s=4)
     assert plan.cost_lower_bound is not None
     assert plan.cost_lower_bound > 0
+
+
+def test_the_baseline_has_a_bound_above_its_accesses_in_a_fast_pool_with_a_cost() -> None:
+    drawn = random_problem(60, 3)
+    problem = replace_fields(drawn, pools=[{"name": "fast", "size": drawn.pools[0].size, "cost": 0.25}, drawn.pools[1]])
+    plan = memplan.plan(problem, solver="greedy")
+    assert plan.cost_lower_bound is not None
+    assert plan.cost_lower_bound > 1.1 * 0.25 * 4 * int(problem.buffers.size.sum())
