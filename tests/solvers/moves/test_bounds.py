@@ -46,12 +46,8 @@ def test_the_certificate_of_an_optimal_plan_proves_its_cost_and_no_more() -> Non
     plan = memplan.plan(problem)
     found = memplan.certify(problem, plan)
     assert plan.proof is not None
-    assert (plan.proof.kind, plan.proof.by, found.kind, found.left_open) == (
-        "search",
-        "multipliers",
-        "multipliers",
-        None,
-    )
+    assert (plan.proof.kind, plan.proof.by) == ("search", "multipliers")
+    assert (found.kind, found.left_open) == ("multipliers", None)
     claims = {each.claim: each.by for each in verify(problem, plan, found.text).claims}
     assert claims["cost_lower_bound"] == claims["status"] == "certificate"
     text, lines = write_problem(problem).decode(), found.text.split("\n")[:-1]
@@ -113,5 +109,4 @@ def test_the_baseline_has_a_bound_above_its_accesses_in_a_fast_pool_with_a_cost(
     drawn = random_problem(60, 3)
     problem = replace_fields(drawn, pools=[{"name": "fast", "size": drawn.pools[0].size, "cost": 0.25}, drawn.pools[1]])
     plan = memplan.plan(problem, solver="greedy")
-    assert plan.cost_lower_bound is not None
-    assert plan.cost_lower_bound > 1.1 * 0.25 * 4 * int(problem.buffers.size.sum())
+    assert (plan.cost_lower_bound or 0) > 1.1 * 0.25 * 4 * int(problem.buffers.size.sum())
