@@ -294,10 +294,10 @@ class Plan(PlanValue):
     lower_bound: int | None = None
     """No plan has a smaller peak than this, in bytes."""
     gap: float | None = None
-    """How far the plan is above its bound, as a fraction: `peak` / `lower_bound` - 1, or the same of the first
-    minimised value that exceeds its bound."""
+    """How far the plan is above its bound, as a fraction: 0.1 for 110 above 100. Of the cost, if it is minimised; else
+    of the peak; with several pools, of the first minimised value above its bound. Null if that is 0 or unknown."""
     cost: float | None = None
-    """The cost of the plan, for the objective `cost` and for profiles; else null."""
+    """The cost of the plan, if the problem's objective or the profile counts it; else null."""
     cost_lower_bound: float | None = None
     """No plan costs less than this."""
     pools: Annotated[tuple[PoolUse, ...], WrapValidator(validate_in_parts)] = ()
@@ -313,19 +313,19 @@ class Plan(PlanValue):
     )
     """With `moves`, the bytes of all copies, by pair of pools."""
     shared: Pairs = ()
-    """The pairs of `may_share` that start at one offset while both are alive, in the problem's order."""
+    """The pairs of the problem's `may_share` that start at one offset while both are alive, in the problem's order."""
     bank_clashes: Pairs = ()
-    """The weighted pairs of `bank` that touch a common bank, in the problem's order."""
+    """The weighted pairs of the problem's `bank` that touch a common bank and cost their weight, in its order."""
     reused: Annotated[tuple[Reused, ...], WrapValidator(validate_in_parts)] = Field(
         (), exclude_if=lambda rows: not rows
     )
-    """The pairs of `reuse` that share bytes, and whose price the plan pays."""
+    """The pairs of the problem's `reuse` that share bytes, and whose price the plan pays."""
     profile: Profile | None = None
-    """The goal for several pools that the plan was made for; null if none was chosen."""
+    """The goal for several pools that was chosen (`speed`, `balanced` or `size`); else null."""
     weighted: WeightedUse | None = None
     """The minimised sum, if pools have weights."""
     cost_limit: float | None = None
-    """The largest allowed cost, with a limit on slowdown; bounds then hold for plans within it."""
+    """The largest allowed cost, if the profile limits it, as `balanced+5%` does; bounds are then of plans within it."""
     solver: str | None = None
     """The solver that found the plan, such as `exact`."""
     proof: Proof | None = None
@@ -333,25 +333,27 @@ class Plan(PlanValue):
     explanation: Explanation | None = None
     """Why nothing fits, if that is proved."""
     kept: KeptPlaces | None = None
-    """How many buffers kept their old place, after a re-plan."""
+    """After a re-plan (`--keep`), the numbers of buffers that kept their old place and of those that moved."""
     heaps: Heaps | None = None
-    """The limit and the least number of heaps, if the plan is one of heaps."""
+    """With the option `heaps` (as many arenas of limited size as needed), their limit and least number; else null."""
     reproducible: bool | None = None
-    """True if the same options make the same plan again byte by byte; null unless the search was deterministic."""
+    """True if the same options make the same plan again byte by byte, false if `disturbed_by` names an event; null
+    unless the search was deterministic (ended by counted work, not by time)."""
     disturbed_by: Disturbance | None = None
     """The event other than counted work that decided the search: `time_limit`, `cancelled`, or `engine-failure`."""
     options: dict[str, Any] | None = None
     """The options of a deterministic search, with which `verify --again` repeats it."""
     read_with: dict[str, Any] | None = None
-    """The options that changed the problem while it was read; questions about the plan read the problem with them."""
+    """The options that changed the problem while it was read, such as a model's `dim`; questions about the plan read
+    the problem with them."""
     unknown: Annotated[tuple[str, ...], BeforeValidator(tuple_from_list)] = Field((), exclude_if=lambda rows: not rows)
-    """Facts that the file's reader does not know, one sentence each."""
+    """Facts that the file of the planned model leaves open, such as the memory of a backend, one sentence each."""
     findings: Findings = ()
     """Probable mistakes in the problem."""
     wall_time_s: float | None = None
     """The time that planning took, in seconds."""
     problem_hash: str | None = None
-    """The hash of the problem, which does not depend on names and order, such as `sha256:...`."""
+    """The hash of the problem, which does not depend on names or the order of buffers, such as `sha256:...`."""
     version: str | None = None
     """The version of memplan that made the plan."""
 

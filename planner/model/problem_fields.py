@@ -132,11 +132,13 @@ class Pool(Value):
     base_address: Bytes = 0
     """The address of offset 0, such as 536870912 for a memory at 0x20000000."""
     cost: Cost = 0
-    """The cost of moving one byte to or from this pool, for the objective `cost`."""
+    """The cost of one byte read from or written to this pool, by operations or, with `moves`, copies; for the objective
+    `cost`."""
     reserved: Annotated[tuple[Range, ...], WrapValidator(validate_in_parts)] = ()
     """The ranges that no buffer may use, as [offset, size] in bytes, such as [[0, 1024]]."""
     bank_size: Alignment | None = None
-    """A bank begins at each address that is a multiple of this number of bytes; by default, there are no banks."""
+    """A bank begins at each address that is a multiple of this number of bytes, for the problem's rules `bank`; by
+    default, there are no banks."""
     device: Id | None = None
     """The number or name of the device. It does not affect plans, but C code is written only for `cpu`."""
     direct: bool = True

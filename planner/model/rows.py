@@ -258,41 +258,44 @@ class Buffer(Value):
     end: Time | None = None
     """The first time step after its lifetime: a buffer that starts at this step may use its bytes."""
     lifetimes: Lifetimes | None = None
-    """Several lifetimes instead of `start` and `end`, such as [[0, 3], [7, 9]]; between them, other buffers may use the
-    bytes. A buffer without lifetimes conflicts only with the buffers that `conflicts` names with it."""
+    """Several lifetimes instead of `start` and `end`, such as [[0, 3], [7, 9]], all at one offset. Between them, other
+    buffers may use the bytes, so the contents are lost. A buffer without these and without `start` and `end` conflicts
+    only with the buffers of its pairs in the problem's `conflicts`."""
     alignment: Alignment = 1
-    """The address of the buffer is a multiple of this number of bytes."""
+    """The address of the buffer is a multiple of this number of bytes and of its pool's `alignment`."""
     pools: PoolNames | None = None
     """The names of the pools in which the buffer may be placed; by default, all pools."""
     offset: Bytes | None = None
-    """A pin: the buffer is placed at this offset in bytes, and `pools` allows exactly one pool. By default, it may
-    move."""
+    """A pin: the buffer is placed at this offset in bytes. It must be allowed in one pool only, by `pools`,
+    `forbid_pools`, or as there is only one. By default, the planner chooses the offset."""
     traffic: Bytes | None = None
-    """The bytes that operations read from and write to the buffer, for the objective `cost`; by default, the bytes of
-    `accesses` or, without them, `size`."""
+    """The bytes that operations read from and write to the buffer; the objective `cost` multiplies them by the cost of
+    its pool. By default, the sum of the bytes of `accesses` or, without them, `size`."""
     hint: Bytes | None = None
-    """The offset in bytes that `plan --keep` prefers for a buffer that the old plan does not have."""
+    """The offset in bytes that `plan --keep` prefers for a buffer that the old plan does not have; else ignored."""
     alias_of: Id | None = None
-    """The buffer inside which this one lies, as a view does; it then has no bytes of its own."""
+    """The buffer inside which this one lies wholly, as a view does; it then has no bytes of its own. The bytes are
+    taken while either of the two is alive."""
     alias_offset: Bytes | None = None
     """The bytes from the start of `alias_of` to the start of this buffer; 0 by default."""
     relative: Relative | None = None
     """A fixed distance to another buffer in the same pool; unlike an alias, this buffer has bytes of its own."""
     no_cross: Alignment | None = None
-    """The buffer crosses no multiple of this number of bytes, such as a page of 4096; it may begin at one."""
+    """No address inside the buffer is a multiple of this number of bytes, such as a page of 4096; it may begin and end
+    at one. A larger buffer fits nowhere."""
     offset_mod: OffsetMod | None = None
     """A rule for the offset modulo a number of bytes."""
     end_at_most: Bytes | None = None
-    """The buffer ends at this offset of its pool or below it, such as the first 4 KiB that a DMA engine reaches; at
-    least `size`."""
+    """The buffer ends at this offset of its pool or below it, such as in the first 4 KiB, which a DMA engine reaches.
+    Must be at least `size`."""
     start_at_least: Bytes | None = None
     """The buffer begins at this offset of its pool or above it, such as above a region for circular buffers."""
     forbid_pools: Annotated[tuple[Name, ...], WrapValidator(validate_in_parts)] = ()
     """The names of the pools in which the buffer must not be placed."""
     accesses: Annotated[tuple[AccessOrTime, ...], WrapValidator(validate_in_parts)] = ()
     """The times at which operations use the buffer, ascending, such as [0, 3, {"time": 9, "kind": "write"}]; a read may
-    come before a write of the same time. With `moves` and without this field, there is one access at each end of the
-    lifetime."""
+    come before a write of the same time. With `moves` and without this field, the first and the last step of the
+    lifetime (`end` - 1) have an access each."""
     given: Name | None = None
     """With `moves`, the pool in which the buffer, an input, lies at the start of its lifetime."""
     kept_in: Name | None = None
