@@ -295,7 +295,7 @@ class Plan(PlanValue):
     """No plan has a smaller peak than this, in bytes."""
     gap: float | None = None
     """How far the plan is above its bound, as a fraction: 0.1 for 110 above 100. Of the cost, if it is minimised; else
-    of the peak; with several pools, of the first minimised value above its bound. Null if that is 0 or unknown."""
+    of the peak; with several pools, of the first minimised value above its bound. Null if the bound is 0 or unknown."""
     cost: float | None = None
     """The cost of the plan, if the problem's objective or the profile counts it; else null."""
     cost_lower_bound: float | None = None
@@ -337,10 +337,11 @@ class Plan(PlanValue):
     heaps: Heaps | None = None
     """With the option `heaps` (as many arenas of limited size as needed), their limit and least number; else null."""
     reproducible: bool | None = None
-    """True if the same options make the same plan again byte by byte, false if `disturbed_by` names an event; null
-    unless the search was deterministic (ended by counted work, not by time)."""
+    """With the option `deterministic`, true if the same options make the same placements again, and false if
+    `disturbed_by` names an event; else null."""
     disturbed_by: Disturbance | None = None
-    """The event other than counted work that decided the search: `time_limit`, `cancelled`, or `engine-failure`."""
+    """With the option `deterministic`, the event other than counted work that ended the search: `time_limit`,
+    `cancelled`, or `engine-failure`; null if there was none."""
     options: dict[str, Any] | None = None
     """The options of a deterministic search, with which `verify --again` repeats it."""
     read_with: dict[str, Any] | None = None

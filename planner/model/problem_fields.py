@@ -140,7 +140,8 @@ class Pool(Value):
     """A bank begins at each address that is a multiple of this number of bytes, for the problem's rules `bank`; by
     default, there are no banks."""
     device: Id | None = None
-    """The number or name of the device. It does not affect plans, but C code is written only for `cpu`."""
+    """The number or name of the device, by default the CPU. It does not affect plans; C code is written only for pools
+    of the CPU, such as `cpu`, and for those with a base address."""
     direct: bool = True
     """With `moves`, whether operations can use this pool; if not, as with flash or the memory of a GPU's host, buffers
     must be copied to another pool before they are used."""

@@ -254,7 +254,8 @@ class Buffer(Value):
     size: Bytes
     """The size in bytes. A buffer of size 0 conflicts with no other buffer."""
     start: Time | None = None
-    """The first time step at which the buffer is alive, such as the number of the operation that writes it."""
+    """The first time step at which the buffer is alive, such as the number of the operation that writes it.
+    Must be given with `end`."""
     end: Time | None = None
     """The first time step after its lifetime: a buffer that starts at this step may use its bytes."""
     lifetimes: Lifetimes | None = None
