@@ -1,7 +1,7 @@
 """Write the zoo as suites of `memplan bench`: `python -m lab.zoo FOLDER [MODEL ...] [--modes inference,training]`.
 
 Each architecture of timm, torchvision and transformers (all three and torch must be installed) is traced without
-weights, in a process of its own. `FOLDER/plans` gets its buffers in the given order, and `FOLDER/graphs` its graph of
+weights, in a separate process. `FOLDER/plans` gets its buffers in the given order, and `FOLDER/graphs` its graph of
 operations. If a model fails, crashes or exceeds its CPU seconds, a line states the reason.
 """
 
@@ -76,7 +76,7 @@ def _write_step(model: Model, mode: str, folder: Path, limit_s: int, told: Conne
 
 
 def write_model(model: Model, mode: str, folder: Path, limit_s: int) -> str:
-    """Write the files of a model's step in a process of its own; return "", or in one line why there are none."""
+    """Write the files of a model's step in a separate process; return "", or in one line why there are none."""
     context = multiprocessing.get_context("fork")
     reader, writer = context.Pipe(duplex=False)
     child = context.Process(target=_write_step, args=(model, mode, folder, limit_s, writer), daemon=True)
