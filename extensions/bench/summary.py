@@ -59,7 +59,7 @@ class Cell:
     def is_solved(self, run: Result) -> bool:
         """Return True if a run's peak is at the best lower bound of all runs, or if the run proved its plan optimal.
 
-        A run that found that nothing fits is solved, too; `Summary.false_claims` lists those that are wrong.
+        A run that found that nothing fits is solved, too; `Summary.false_claims` lists wrong claims.
         """
         if run.outcome == "none":
             return run.status == "infeasible"
