@@ -4,17 +4,13 @@ Each file becomes a problem of the library, named after its source and file, wit
 certificate that memplan finds are submitted like those of users. A problem whose fingerprint is already in the library
 is left unchanged, except with `--again`. Further options write other files of the library:
 
-- `--choose 120`: the benchmark. It has a share of each kind, and each chosen problem differs most in its features from
-  those chosen before.
 - `--tables`: the tables of the library's page, and the list of easy problems, which the ledger proves.
 - `--version 1.1`: the version and the hash of the problem set.
-- `--par2 RESULTS`: the table of solvers, from the results of `memplan bench`.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 import re
 from collections import Counter, defaultdict
 from datetime import date
@@ -22,10 +18,8 @@ from pathlib import Path
 
 from lab.ledger.rows import read_rows
 from lab.support.library_answers import WAYS, answer
-from memplan.extensions.bench.results import read_results
-from memplan.extensions.bench.summary import Summary
 from memplan.extensions.library.archives import write_file
-from memplan.extensions.library.entries import BENCHMARK, EASY, PARTS, VERSION, Entry, ProblemLibrary
+from memplan.extensions.library.entries import EASY, PARTS, VERSION, Entry, ProblemLibrary
 from memplan.extensions.library.fingerprints import features, fingerprint
 from memplan.extensions.library.judging import KINDS
 from memplan.extensions.library.submitting import Finder, submit
@@ -88,18 +82,6 @@ def path_and_limit(path: Path) -> tuple[Path, int | None]:
     return (Path(name), int(limit)) if is_limited else (path, None)
 
 
-def benchmark_names(library: ProblemLibrary, count: int) -> list[str]:
-    """Return the names of `count` problems for the benchmark, divided equally among the kinds where possible."""
-    groups: dict[str, list[Entry]] = defaultdict(list)
-    for entry in library.entries():
-        groups[entry.kind].append(entry)
-    found: list[str] = []
-    for k, (_, rows) in enumerate(sorted(groups.items(), key=lambda item: len(item[1]))):
-        share = min(len(rows), (count - len(found)) // (len(groups) - k))
-        found += spread(rows, share)
-    return sorted(found)
-
-
 def easy_names(library: ProblemLibrary) -> list[str]:
     """Return the names of the proved problems that memplan alone proves with every seed, according to the ledger."""
     ranks: dict[str, int] = defaultdict(int)
@@ -111,22 +93,6 @@ def easy_names(library: ProblemLibrary) -> list[str]:
         for entry in library.entries()
         if entry.status == "proved" and ranks.get(f"{entry.kind}/{entry.name}", 1) == 0
     )
-
-
-def spread(rows: list[Entry], count: int) -> list[str]:
-    """Return the names of `count` problems whose features and known bounds differ as much as possible."""
-    points = {row.name: _feature_coordinates(row) for row in rows}
-    taken = [max(rows, key=lambda row: sum(points[row.name])).name][:count]
-    while len(taken) < count:
-        rest = [name for name in points if name not in taken]
-        taken.append(max(rest, key=lambda name: min(math.dist(points[name], points[other]) for other in taken)))
-    return taken
-
-
-def _feature_coordinates(row: Entry) -> list[float]:
-    """Return a problem's features, status and gap as coordinates, by which distances to other problems are measured."""
-    known = [4.0 * row.is_infeasible, 4.0 * (row.status == "open"), math.log2(1 + (row.gap or 0)) * 8]
-    return [*(math.log2(1 + value) for value in row.features.values()), *known]
 
 
 def write_tables(library: ProblemLibrary, text: str) -> str:
@@ -165,17 +131,6 @@ def write_tables(library: ProblemLibrary, text: str) -> str:
     return text
 
 
-def write_par2(text: str, results: Path) -> str:
-    """Return the library page's text with a new table of solvers, in ascending order of PAR2."""
-    summary = Summary(read_results(results))
-    rows = ["| solver | problems | solved | peak/bound | PAR2 s |", "|" + "---|" * 5]
-    for line in summary.lines():
-        ratio = "" if line.mean_ratio is None else f"{line.mean_ratio:.4f}"
-        rows.append(f"| `{line.solver}` | {line.runs} | {line.solved} | {ratio} | {line.par2_s:.3f} |")
-    begin, rest = text.split("<!-- par2 -->")[0], text.split("<!-- end par2 -->")[1]
-    return f"{begin}<!-- par2 -->\n" + "\n".join(rows) + f"\n<!-- end par2 -->{rest}"
-
-
 def main() -> None:
     """Add problems or write the files that the arguments name, as the module's docstring describes."""
     parser = argparse.ArgumentParser(description="Problems for the library.")
@@ -186,23 +141,16 @@ def main() -> None:
     parser.add_argument("--origin")
     parser.add_argument("--time-limit", type=float, default=5.0)
     parser.add_argument("--again", action="store_true")
-    parser.add_argument("--choose", type=int)
     parser.add_argument("--tables", action="store_true")
     parser.add_argument("--version")
-    parser.add_argument("--par2", type=Path)
     given = parser.parse_args()
     library = ProblemLibrary(given.library)
-    if given.choose:
-        (given.library / f"{BENCHMARK}.txt").write_text("\n".join(benchmark_names(library, given.choose)) + "\n")
     if given.version:
         (given.library / VERSION).write_text(f"{given.version} {library.digest()}\n")
     if given.tables:
         (given.library / f"{EASY}.txt").write_text("\n".join(easy_names(library)) + "\n")
         page = given.library / "README.md"
         page.write_text(write_tables(library, page.read_text()))
-    if given.par2:
-        page = given.library / "README.md"
-        page.write_text(write_par2(page.read_text(), given.par2))
     for path in given.files:
         path, limit = path_and_limit(path)
         entry = new_entry(given.kind, given.source, path, limit, given.origin)

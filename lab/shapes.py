@@ -1,33 +1,25 @@
-"""Check plans for all symbol values: `python -m lab.shapes random COUNT [SEED]`, `limits COUNT [SEED]` or `FILE ...`.
+"""Check plans for all symbol values: `python -m lab.shapes random COUNT [SEED]` or `limits COUNT [SEED]`.
 
 - `random`: the plans of random problems must be free of overlaps at all symbol values if there are at most 4,000, or
   else at the corners and at 100 other values. Their peaks must respect the proved bound.
 - `limits`: for COUNT problems, the limits of one symbol and the staircases of limits of two symbols are compared with
   an enumeration of all values.
-- FILE: for each problem file, the proved ratio, the mean and worst waste at 50 values, and the seconds are printed.
-- `models [NAME ...]`: networks and training steps of torch with symbolic dimensions are planned, each in 20 s. If a
-  response claims optimality that `checkers/all_values.py` cannot decide, it must state that the claim is unchecked.
 """
 
 from __future__ import annotations
 
-import json
 import random
 import sys
-import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 
 from lab.support.cases import run_cases
-from lab.symbolic_certificates import checker_verdict
 from memplan.extensions.shapes.limits import SymbolLimits, bound_at
 from memplan.extensions.shapes.offset_programs import Evaluator, OffsetPrograms
 from memplan.extensions.shapes.search.search import search_programs
 from memplan.extensions.shapes.shapes import ShapesAnswer, ShapesOptions, shapes
 from memplan.extensions.shapes.verify_programs import verify_programs
 from memplan.programs.symbols.comparing import samples
-from memplan.programs.symbols.problem import SymbolicProblem
 from memplan.programs.symbols.sized import compile_sizes
 from memplan.questions.question import Control
 from tests.support.symbolic import demand_at, draw_problem, values_of_all_symbols
@@ -95,52 +87,10 @@ def corners(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return sorted((a, b) for a, b in pairs if across[a] == b and along[b] == a)
 
 
-def faults_of_models(names: Sequence[str]) -> Iterator[str]:
-    """Plan each model and print the result; yield a line for each that claims full checks but is not confirmed."""
-    from lab.support.symbolic_models import ASKED, symbolic_model
-
-    for name in names or ASKED:
-        problem = symbolic_model(name)
-        found = shapes(problem, options=ShapesOptions(time_limit_s=20))
-        print(f"{name}: {len(found.ids)} buffers, {found.status}, {found.proof.ratio} by {found.proof.by or 'nothing'}")
-        print(f"    {len(found.programs)} orders; unchecked: {found.unchecked}", flush=True)
-        answer = json.loads(found.model_dump_json(exclude={"curves", "tensors"}))
-        if found.unchecked is None and checker_verdict(answer, problem.model_dump(mode="json")) != "proved":
-            yield f"{name}: says that all was checked"
-
-
-def row(path: Path, limit_s: float) -> str:
-    """Plan a problem file, and return one line: number of buffers and orders, proved ratio, waste and seconds."""
-    problem = SymbolicProblem.model_validate(json.loads(path.read_bytes()))
-    begun, cpu = time.monotonic(), time.process_time()
-    found = shapes(problem, options=ShapesOptions(time_limit_s=limit_s))
-    seconds, cpu = time.monotonic() - begun, time.process_time() - cpu
-    sized, evaluator = compile_sizes(problem), Evaluator(problem, programs_of(found))
-    waste = []
-    for values in samples(sized.space, 50, seed=4)[-50:]:
-        bound = max(1, int(sized.demand(sized.sizes([values]), sized.min_offsets([values]))[0]))
-        waste.append(evaluator.offsets(values)[0] / bound - 1)
-    proof = found.proof
-    ratio = "nothing" if proof.ratio is None else "optimal" if proof.ratio == 0 else f"{proof.ratio:.2%}"
-    return (
-        f"{path.stem:<20} {len(found.ids):>4} buffers, {len(found.programs)} orders, {ratio} proved by {proof.by}, "
-        f"waste mean {sum(waste) / len(waste):.3%} worst {max(waste):.3%}, {seconds:.2f} s ({cpu:.2f} s of CPU)"
-    )
-
-
-def main(arguments: list[str]) -> int:
-    """Run the check named by the first argument, or measure the given files; return 1 after faults, else 0."""
-    if arguments[:1] == ["models"]:
-        found = [*faults_of_models(arguments[1:])]
-        print(*found, f"{len(found)} faults", sep="\n")
-        return 1 if found else 0
-    checks = {"random": faults_of_plans, "limits": faults_of_limits}
-    if arguments and arguments[0] in checks:
-        return run_cases("shapes", checks[arguments[0]], arguments[1:])
-    for path in map(Path, arguments):
-        print(row(path, 30), flush=True)
-    return 0
+def main(command: str, *words: str) -> int:
+    """Run the check `command` with the arguments `words`, and return its exit status."""
+    return run_cases("shapes", {"random": faults_of_plans, "limits": faults_of_limits}[command], words)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(*sys.argv[1:]))

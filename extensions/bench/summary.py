@@ -20,13 +20,6 @@ def outcome_word(run: Result) -> str:
     return run.status or "plan" if run.outcome == "plan" else run.outcome
 
 
-def penalised_s(run: Result, *, is_solved: bool) -> float:
-    """Return a run's PAR2 time in seconds: the wall time or, for an unsolved run, twice the time limit."""
-    if not is_solved or run.wall_time_s is None:
-        return 2 * run.time_limit_s
-    return max(run.wall_time_s, SHORTEST_S)
-
-
 def is_own(run: Result) -> bool:
     """Return True if the requested solver itself found the run's plan, instead of keeping the greedy plan."""
     if run.outcome != "plan" or run.solver == "auto" or "=" in run.solver or run.found_by is None:
@@ -64,7 +57,12 @@ class Cell:
         return sum(self.is_solved(run) for run in self.runs)
 
     def is_solved(self, run: Result) -> bool:
-        """Return True if a run's peak is at the best lower bound of all runs, or if the run proved its plan optimal."""
+        """Return True if a run's peak is at the best lower bound of all runs, or if the run proved its plan optimal.
+
+        A run that found that nothing fits is solved, too; `Summary.false_claims` lists wrong claims.
+        """
+        if run.outcome == "none":
+            return run.status == "infeasible"
         if run.outcome != "plan" or run.peak is None or self.bound is None:
             return False
         return run.peak <= self.bound or (run.status == "optimal" and (run.lower_bound or 0) <= self.bound)
@@ -99,7 +97,9 @@ class Cell:
 
     def penalised_s(self, run: Result) -> float:
         """Return a run's PAR2 time in seconds: the wall time or, for an unsolved run, twice the time limit."""
-        return penalised_s(run, is_solved=self.is_solved(run))
+        if not self.is_solved(run) or run.wall_time_s is None:
+            return 2 * run.time_limit_s
+        return max(run.wall_time_s, SHORTEST_S)
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ def remarks(summary: Summary) -> list[str]:
     versions = sorted({row.version for row in summary.rows if row.version})
     without_plan = [row for row in (*summary.rows, *summary.skipped) if row.outcome != "plan"]
     return [
-        "Solved: a valid plan at the best bound that anybody proved.",
+        "Solved: a valid plan at the best bound that anybody proved, or nothing fits.",
         *(["Cost: the peak and its bound are those of the cost."] * any(row.counts for row in summary.rows)),
         "Own: plans that the solver found itself; a named engine starts from one of greedy, and may find none.",
         "PAR2: mean wall time, where a run that is not solved counts twice its limit.",
@@ -307,7 +307,7 @@ def text_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
     return "\n".join(
         "  ".join(
-            text.ljust(width) if name in ("solver", "planner", "outcome", "by") else text.rjust(width)
+            text.ljust(width) if name in ("solver", "outcome", "by") else text.rjust(width)
             for text, width, name in zip(line, widths, header, strict=True)
         ).rstrip()
         for line in lines

@@ -143,7 +143,7 @@ def submit(problem: str, file: str, by: str | None, command: str | None, folder:
 
 @library.command(
     params=[
-        Argument("command", help="With {problem}, {out} and more, as below; empty: only a page."),
+        Argument("command", help="With {problem}, {out} and more, as below; empty: only the report."),
         _PROBLEMS,
         Flag("name", help="The name of the planner in the rows. The default is the first word of the command."),
         limit_flag("Seconds for each problem"),
@@ -162,7 +162,6 @@ def submit(problem: str, file: str, by: str | None, command: str | None, folder:
             metavar="ROWS.jsonl",
             help="Append the rows to this file, as `memplan bench` does.",
         ),
-        Flag("page", metavar="FILE.html", help="Write one page with all rows to this file."),
         _FOLDER,
     ]
 )
@@ -173,10 +172,9 @@ def run(
     time_limit: float,
     infeasible_status: int | None,
     output: Path,
-    page: str | None,
     folder: Path,
 ) -> int:
-    """Run a planner on problems, check its plans, and print a summary of all rows.
+    """Run a planner on problems, check its plans, and print the report of `memplan bench` about all rows.
 
     A plan that is better than the best known plan is kept in the folder ROWS.better, next to ROWS, to be submitted.
 
@@ -184,9 +182,9 @@ def run(
     else the best known value: problems that have neither are left out. Exit status: 0; 2 wrong input; 3 a plan was
     invalid or a claim was wrong; 4 a run failed, such as a command that ended with an error.
     """
+    from memplan.extensions.bench import steps
     from memplan.extensions.bench.command import RUN_FAILED
     from memplan.extensions.bench.results import latest_rows, open_for_appending, read_results, write_result
-    from memplan.extensions.library import page as pages
     from memplan.extensions.library.running import Planner, word_of
     from memplan.extensions.library.running import run as run_planner
 
@@ -208,11 +206,9 @@ def run(
                 time = f"{row.wall_time_s:.3f} s {row.message or ''}"
                 print_message(f"[{number}/{len(wanted)}] {row.instance}: {word_of(row)}{value}, {time}")
     rows = latest_rows(read_results(output))
-    print_message(pages.text_of(rows))
-    if page is not None:
-        write_output(page, pages.page(rows, f"Planners on {len({row.fingerprint for row in rows})} problems").encode())
-    outcomes = {row.outcome for row in rows}
-    return REFUSED if "invalid" in outcomes else RUN_FAILED if "failed" in outcomes else 0
+    if not steps.report(rows):
+        return REFUSED
+    return RUN_FAILED if any(row.outcome == "failed" for row in rows) else 0
 
 
 def _open_library(folder: Path) -> Any:

@@ -1,7 +1,6 @@
 """Benchmark runs of any planner (a command line) on problems of the library; independent checkers check its plans.
 
-A run is solved if its plan is at least as good as the best known plan, or if the planner correctly reports that nothing
-fits. A valid but worse plan counts as a plan, not as solved.
+The rows are those of bench, which summarises them. A plan is optimal if it has the proved bound of its problem.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from typing import Any
 
 from memplan.extensions.bench.measuring import machine
 from memplan.extensions.bench.results import Result
+from memplan.extensions.bench.summary import outcome_word
 from memplan.extensions.library.entries import Entry, ProblemLibrary
 from memplan.extensions.library.judging import KINDS, BrokenRuleError, judge_plan
 from memplan.planner.errors import FormatError, OptionError, excerpt
@@ -103,14 +103,9 @@ def is_better(row: Result) -> bool:
     return row.outcome == "plan" and row.peak is not None and (row.known_peak is None or row.peak < row.known_peak)
 
 
-def is_solved(row: Result) -> bool:
-    """Return True if a run's plan is as good as the best known one, or if the run correctly reports infeasibility."""
-    return row.status == "infeasible" or (row.outcome == "plan" and (is_better(row) or row.peak == row.known_peak))
-
-
 def word_of(row: Result) -> str:
-    """Return the outcome of a run as one word: "better", "solved", or else the `outcome` of its Result."""
-    return "better" if is_better(row) else "solved" if is_solved(row) else row.outcome
+    """Return the outcome of a run as one word: "better", or else the word of bench's report."""
+    return "better" if is_better(row) else outcome_word(row)
 
 
 def _measure_command(line: list[str], most_s: float) -> tuple[int | None, float, float, str]:
@@ -153,7 +148,7 @@ def _outcome_fields(
         value, _ = judge_plan(KINDS[entry.kind], problem, out.read_bytes().decode(), entry.limit)
     except (BrokenRuleError, FormatError, UnicodeDecodeError) as error:
         return {"outcome": "invalid", "message": str(error)}
-    facts = {"outcome": "plan", "status": "feasible", "peak": value}
+    facts = {"outcome": "plan", "status": "optimal" if value == entry.bound else "feasible", "peak": value}
     if entry.best is None or value < entry.best:
         facts["message"] = "none was known" if entry.best is None else f"{entry.best:,} was known"
     return facts

@@ -2,8 +2,8 @@
 
 Sources: TFLite's GPU delegate (tensorflow/lite/delegates/gpu/common/memory_management), and Pisarchyk and Lee,
 "Efficient Memory Management for Deep Neural Net Inference" (2020). These heuristics assign by size; by size, nearest in
-time; by breadth; in time order with the closest size; by equal sizes only; and by a minimum-cost flow. ExecuTorch's
-Vulkan delegate also assigns by size. Relay's rules are in `memplan.runtimes.tvm.relay_tokens`.
+time; by breadth; in time order with the closest size; and by equal sizes only. ExecuTorch's Vulkan delegate also
+assigns by size. Relay's rules are in `memplan.runtimes.tvm.relay_tokens`.
 """
 
 from __future__ import annotations
@@ -11,13 +11,8 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Mapping
 
-import numpy as np
-
 from memplan.extensions.objects.demands import MOST_AMOUNT, Demands, IsOver, Objects
 from memplan.runtimes.tvm.relay_tokens import FreeTextures, FreeTokens, Token
-
-_MOST_IN_A_FLOW = 600
-"""The maximum number of buffers for the minimum-cost flow, whose n^3 steps then take 1 s."""
 
 
 class _ObjectsDraft:
@@ -148,53 +143,6 @@ def _assign_growing(demands: Demands, order: Iterable[int]) -> Objects:
     return filled.where
 
 
-def flow(demands: Demands) -> Objects | None:
-    """Return the assignment in which objects grow least in total, by minimum-cost flow.
-
-    Return None for too many buffers, or if widths and heights matter.
-    """
-    n = len(demands)
-    if n > _MOST_IN_A_FLOW or not demands.is_plain:
-        return None
-    size = np.array(demands.amounts, dtype=np.float64)
-    after = np.array(demands.last)[:, None] <= np.array(demands.first)[None, :]
-    # Assigning row i to column j means that buffer j reuses buffer i's object; other buffers pay for new objects.
-    before = _assignment_columns(-np.where(after, np.minimum(size[:, None], size[None, :]), 0.0).T)
-    where = list(range(n))
-    for j in _time_order(demands):
-        if after[before[j], j]:
-            where[j] = where[before[j]]
-    return where
-
-
-def _assignment_columns(cost: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> list[int]:
-    """Solve the assignment problem: return the column of each row at minimum total cost (Jonker and Volgenant)."""
-    n = len(cost)
-    u, v = np.zeros(n), np.zeros(n + 1)
-    row_of = np.full(n + 1, -1)
-    for i in range(n):
-        row_of[n], at = i, n
-        least, way = np.full(n, np.inf), np.full(n, n)
-        used = np.zeros(n + 1, dtype=np.bool_)
-        while row_of[at] >= 0:
-            used[at], row = True, int(row_of[at])
-            reduced = cost[row] - u[row] - v[:n]
-            nearer = ~used[:n] & (reduced < least)
-            least[nearer], way[nearer] = reduced[nearer], at
-            following = int(np.where(used[:n], np.inf, least).argmin())
-            step = least[following]
-            u[row_of[used]] += step
-            v[used] -= step
-            least[~used[:n]] -= step
-            at = following
-        while at != n:
-            row_of[at], at = row_of[way[at]], int(way[at])
-    objects = [0] * n
-    for column, row in enumerate(row_of[:n].tolist()):
-        objects[row] = column
-    return objects
-
-
 def relay(demands: Demands) -> Objects:
     """Assign buffers as TVM's Relay does: buffers of bytes by storage tokens, and textures by another rule."""
     free: FreeTokens | FreeTextures = FreeTextures() if max(demands.height, default=1) > 1 else FreeTokens()
@@ -212,13 +160,12 @@ def relay(demands: Demands) -> Objects:
     return where
 
 
-WAYS: Mapping[str, Callable[[Demands], Objects | None]] = {
+WAYS: Mapping[str, Callable[[Demands], Objects]] = {
     "by-size": assign_by_size,
     "by-size-nearest": assign_by_size_nearest,
     "by-breadth": assign_by_breadth,
     "in-order": assign_in_order,
     "equal-sizes": equal_sizes,
-    "flow": flow,
     "relay": relay,
     "least-growth": assign_by_growth,
     "least-growth-by-size": assign_by_growth_and_size,
@@ -233,6 +180,6 @@ def run_heuristics(demands: Demands, is_over: IsOver) -> dict[str, tuple[int, Ob
         if results and is_over():
             break
         where = way(demands)
-        if where is not None and (cost := demands.cost(where)) is not None:
+        if (cost := demands.cost(where)) is not None:
             results[name] = cost, where
     return results

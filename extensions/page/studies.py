@@ -66,9 +66,18 @@ def shapes_page(title: str, answer: ShapesAnswer) -> bytes:
 
 
 def schedule_page(title: str, answer: ScheduleAnswer) -> bytes:
-    """Return the page of a schedule: bytes in fast memory at each step, each step's time, and the use of the link."""
-    shown = answer.model_dump(mode="json", exclude={"regions"})
-    return file_page(title, {"kind": "schedule", "title": title, "answer": shown})
+    """Return the page of a schedule as a plan of the fast memory, whose slots are alive in the steps that use them."""
+    ids, name = [f"tensor {slot.tensor}: {slot.kind}, slot {k}" for k, slot in enumerate(answer.slots)], "fast memory"
+    rows = [*zip(ids, answer.slots, strict=True)]
+    buffers = [{"id": each, "size": slot.size, "start": slot.start, "end": slot.end} for each, slot in rows]
+    placements = [{"id": each, "pool": name, "offset": slot.offset} for each, slot in rows]
+    problem = Problem.model_validate({"buffers": buffers, "pools": [{"name": name, "size": answer.capacity}]})
+    plan = Plan.model_validate({"status": "feasible", "placements": placements})
+    steps = zip(answer.subgraphs, answer.subgraph_latencies, answer.link_busy, strict=True)
+    words = (f"ops {', '.join(map(str, made))}; time {time:,.0f}; {busy:.0%} link" for made, time, busy in steps)
+    named = tuple(NamedTime(at, word) for at, word in enumerate(words))
+    names = ProgramNames(steps=named, roles=tuple(slot.kind for slot in answer.slots))
+    return file_page(title, plan_view(problem, plan, title=title, names=names))
 
 
 def explain_page(title: str, problem: Problem, answer: ExplainAnswer) -> bytes:

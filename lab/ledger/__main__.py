@@ -8,7 +8,6 @@ whose names start with it. The exit status is 1 if a row is worse.
   table in `docs/benchmarks.md`.
 - `--without SEARCH` disables a search, or several searches with commas (`cp-sat,highs,cbc`: the engines), and records
   which rows become worse.
-- `--on ADDRESS` uses the machines of a cluster, which need this checkout.
 """
 
 from __future__ import annotations
@@ -16,20 +15,17 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
 from statistics import geometric_mean
 
-from lab.ledger.answers import is_here, missing_folder
+from lab.ledger.answers import is_here
 from lab.ledger.asking import TIMES, compare, record_answer
 from lab.ledger.figures import document
 from lab.ledger.questions import questions
 from lab.ledger.rows import Answer, Row, read_rows, write_rows
-from lab.support.apart import run_in_process
-from memplan.extensions.bench.clusters import executor_on
 
 
 def report(results: Iterable[tuple[Row, tuple[str, float, Answer]]]) -> str:
@@ -53,18 +49,6 @@ def keep(rows: dict[str, Row]) -> None:
     path.write_text(text)
 
 
-@contextmanager
-def workers(jobs: int, on: str | None) -> Iterator[Executor]:
-    """Yield an executor for this machine, or for the cluster at the address `on`; raises OptionError if that fails."""
-    if on is None:
-        with ProcessPoolExecutor(jobs) as pool:
-            yield pool
-        return
-    with executor_on(on) as cluster:
-        cluster.check(missing_folder)
-        yield cluster
-
-
 def main() -> int:
     """Ask the selected questions, compare or record the answers, and return 1 if a row is worse, else 0."""
     parser = argparse.ArgumentParser(prog="python -m lab.ledger", description="What the searches reach.")
@@ -72,15 +56,12 @@ def main() -> int:
     parser.add_argument("--without", default="", metavar="SEARCH")
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--on", metavar="ADDRESS", help="dask://HOST:PORT or ray://HOST:PORT")
     options, rows = parser.parse_args(), read_rows()
     asked = questions() if options.record else rows.values()
     chosen = [row for row in asked if row.name.startswith(tuple(options.names)) and is_here(row.command)]
-    with workers(options.jobs, options.on) as pool:
+    with ProcessPoolExecutor(options.jobs) as pool:
         if options.record:
-            for row in pool.map(
-                record_answer if options.on is None else partial(run_in_process, record_answer), chosen
-            ):
+            for row in pool.map(record_answer, chosen):
                 print(row.name, row.work, row.answer, flush=True)
                 if row.answer.status != "failed":
                     old = rows.get(row.name, row)
@@ -88,8 +69,7 @@ def main() -> int:
                     keep(rows)
             return 0
         each_times = TIMES[:1] if options.without else TIMES
-        each = partial(compare, each_times=each_times, without=options.without)
-        asked_again = pool.map(each if options.on is None else partial(run_in_process, each), chosen)
+        asked_again = pool.map(partial(compare, each_times=each_times, without=options.without), chosen)
         results = list(zip(chosen, asked_again, strict=True))
     print(report(results))
     if options.without:

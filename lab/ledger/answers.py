@@ -41,11 +41,6 @@ _UNPROVED = 10.0
 """The ratio of peak to bound that is recorded if no ratio is proved for a plan for all symbol values."""
 
 
-def missing_folder() -> str:
-    """Return a sentence about the folder of problems that this machine lacks; "" if it lacks none."""
-    return "" if FOLDERS["library"].is_dir() else f"lacks {FOLDERS['library']}: it needs this checkout"
-
-
 def is_here(command: str) -> bool:
     """Return True unless a command needs a problem from an external folder that is missing on this machine."""
     return GIVEN.is_dir() or not ("given:" in command or "generated:" in command)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from math import inf
 
 import pytest
@@ -13,7 +12,6 @@ from lab.ledger.asking import MORE, compare
 from lab.ledger.figures import document
 from lab.ledger.questions import questions
 from lab.ledger.rows import Row, read_rows
-from memplan.extensions.bench.tests.clusters import StandIn
 from memplan.extensions.library.entries import ProblemLibrary
 from memplan.solvers.portfolio.registry import SOLVERS
 
@@ -58,11 +56,10 @@ def test_document_contains_the_current_figures_of_the_ledger() -> None:
     assert path.read_text() == expected, f"{path}: what writes rows writes its tables anew"
 
 
-def test_the_ledger_can_be_compared_on_a_cluster(
+def test_a_row_of_the_ledger_is_asked_again_by_its_name(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(program, "executor_on", lambda address: nullcontext(StandIn()))
     row = min(GATE, key=lambda row: row.answer.cpu_s if is_here(row.command) else inf)
-    monkeypatch.setattr("sys.argv", ["ledger", row.name, "--on", "dask://127.0.0.1:8786"])
+    monkeypatch.setattr("sys.argv", ["ledger", row.name, "--jobs", "1"])
     assert program.main() == 0
     assert f"| {row.name.partition('/')[0]} | 0 | 1 | 0 |" in capsys.readouterr().out

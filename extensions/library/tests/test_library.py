@@ -12,11 +12,11 @@ import pytest
 
 from memplan.api.cli.commands import make_command
 from memplan.extensions.bench.results import open_for_appending, read_results, write_result
+from memplan.extensions.bench.summary import Summary, text_report
 from memplan.extensions.library.archives import ARCHIVE, pack_archive, unpack, write_file
 from memplan.extensions.library.checking import check, version_fault
 from memplan.extensions.library.entries import Entry, ProblemLibrary
 from memplan.extensions.library.fingerprints import features, fingerprint
-from memplan.extensions.library.page import page, planner_lines, run_by_all
 from memplan.extensions.library.running import Planner, run, word_of
 from memplan.extensions.library.submitting import Finder, submit
 from memplan.planner.errors import FormatError, OptionError
@@ -130,11 +130,11 @@ def test_fingerprints_depend_on_everything_except_names_and_order() -> None:
 @pytest.mark.parametrize(
     ("script", "name", "outcome", "value"),
     [
-        ("cp {known} {out}", "three", "solved", 8),
-        ("printf 'id,offset\\na,0\\nb,4\\nc,8\\n' > {out}", "three", "plan", 12),
+        ("cp {known} {out}", "three", "optimal", 8),
+        ("printf 'id,offset\\na,0\\nb,4\\nc,8\\n' > {out}", "three", "feasible", 12),
         ("printf 'id,offset\\na,0\\nb,1\\nc,8\\n' > {out}", "three", "invalid", None),
-        ("exit 1", "seven", "solved", None),
-        ("echo '[]' > {out}; exit 1", "seven", "solved", None),
+        ("exit 1", "seven", "none", None),
+        ("echo '[]' > {out}; exit 1", "seven", "none", None),
         ("exit 1", "three", "invalid", None),
         ("exit 2", "three", "failed", None),
         ("true", "three", "none", None),
@@ -143,7 +143,7 @@ def test_fingerprints_depend_on_everything_except_names_and_order() -> None:
 def test_outcome_of_a_run_follows_from_its_plan_and_exit_status(
     library: ProblemLibrary, tmp_path: Path, script: str, name: str, outcome: str, value: float | None
 ) -> None:
-    for problem, data in (("three", BEST), ("seven", NOTHING_FITS)):
+    for problem, data in (("three", BEST), ("three", PROOF), ("seven", NOTHING_FITS)):
         submit(library, single_entry(library, problem), data, FINDER)
     program = tmp_path / "planner"
     known = library.plan(single_entry(library, "three")).resolve()
@@ -156,21 +156,10 @@ def test_outcome_of_a_run_follows_from_its_plan_and_exit_status(
             write_result(file, row)
     rows = read_results(tmp_path / "rows.jsonl")
     assert [(word_of(row), row.peak) for row in rows] == [(outcome, value)]
-    (line,) = planner_lines(rows)
-    assert line.par2_s == (10.0 if outcome != "solved" else rows[0].wall_time_s)
-    assert "mine" in page(rows, "Runs")
-
-
-def test_planners_are_compared_only_on_problems_that_all_of_them_ran(library: ProblemLibrary, tmp_path: Path) -> None:
-    rows = []
-    for planner, names in (("mine", ["three", "seven"]), ("yours", ["seven"])):
-        wanted = [single_entry(library, name) for name in names]
-        rows += list(run(library, wanted, Planner(planner, "true {out}"), 5.0, tmp_path / "better"))
-    assert [(row.solver, row.instance) for row in run_by_all(rows)] == [("mine", "fit/seven"), ("yours", "fit/seven")]
-    text = page(rows, "Runs")
-    assert "Problems that every planner ran on, 1 problem<" in text
-    assert "All kinds" not in text
-    assert "All kinds, 2 problems" in page(rows[:2], "Runs")
+    summary = Summary(rows)
+    is_solved = outcome == "optimal" or rows[0].status == "infeasible"
+    assert summary.lines()[0].par2_s == (rows[0].wall_time_s if is_solved else 10.0)
+    assert "mine" in text_report(summary)
 
 
 def test_a_run_keeps_a_plan_better_than_the_best_known(library: ProblemLibrary, tmp_path: Path) -> None:

@@ -2,21 +2,22 @@
 // Problems and plans in JSON, as the wire format has them: told apart, with integers past 2^53.
 
 import { readCsv } from "./from_csv.js";
+import { isSchedule, planOfSchedule } from "./schedule_plan.js";
 
-/** @typedef {{problem: any, plan: any, schedule?: any}} Found  what a file holds; null for what it does not */
+/** @typedef {{problem: any, plan: any, names?: any}} Found  what a file holds; null for what it does not */
 
 /** Maps a field that only one kind of file has to the command for such files. @type {Record<string, string>} */
 const COMMANDS = { ops: "order FILE or memplan cascade FILE", memories: "schedule GRAPH --target FILE", symbols: "shapes FILE",
   functions: "plan FILE", models: "plan FILE" };
 
 /**
- * Return the problem, the plan, both (a baseline) or the schedule in a JSON text; null for other values. Throws a SyntaxError for text that is not JSON.
+ * Return the problem, the plan, or both (a baseline, a schedule) in a JSON text; null for other values. Throws a SyntaxError for text that is not JSON.
  * @param {string} text @returns {Found | null}
  */
 export function recognised(text) {
   const value = parsed(text);
   if (!isObject(value)) return null;
-  if (isSchedule(value)) return { problem: null, plan: null, schedule: value };
+  if (isSchedule(value)) return planOfSchedule(value);
   const problem = isProblem(value) ? value : isProblem(value.problem) ? value.problem : null;
   const plan = isPlan(value) ? value : isPlan(value.plan) ? value.plan : null;
   return problem || plan ? { problem, plan } : null;
@@ -46,11 +47,6 @@ export function readText(text, name) {
 /** Return the text of a file that starts like JSON; null for other files. @param {Blob} file @returns {Promise<string | null>} */
 export async function jsonText(file) {
   return /^\s*[[{]/.test(await file.slice(0, 200).text()) ? file.text() : null;
-}
-
-/** Return true for the answer of a schedule. @param {any} value */
-export function isSchedule(value) {
-  return ["subgraphs", "subgraph_latencies", "slots"].every((name) => Array.isArray(value?.[name]));
 }
 
 /** @param {string} text JSON whose integers past 2^53 become BigInt, where the browser can tell them */

@@ -10,12 +10,11 @@ import { droppable } from "./drop.js";
 import { readText } from "./from_json.js";
 import { readLink, writeLink } from "./link.js";
 import { openPlan } from "./plan_view.js";
-import { openSchedule } from "./schedule_view.js";
 import { nameText } from "./text.js";
 import { style } from "./theme.js";
 
 /** @type {Record<string, (element: HTMLElement, view: any, style: (name: string) => string, options: {title: string}) => unknown>} */
-const OPEN = { plan: openPlan, comparison: openComparison, chart: openChart, curve: openCurve, order: openOrder, schedule: openSchedule };
+const OPEN = { plan: openPlan, comparison: openComparison, chart: openChart, curve: openCurve, order: openOrder };
 
 /**
  * Show a document: a heading, a tab for each view, and the view that the address names, else the first.
@@ -52,11 +51,10 @@ async function take(page, known, files) {
   let view = known?.views.find(({ kind }) => kind === "plan");
   for (const file of files) {
     const found = readText(await file.text(), file.name);
-    if (!found.problem && !found.schedule && !view) throw new Error(`${file.name}: open the problem of this plan first`);
+    if (!found.problem && !view) throw new Error(`${file.name}: open the problem of this plan first`);
     const title = found.problem?.name ?? file.name;
-    const { problem, plan, schedule: answer } = found;
-    view = answer ? { kind: "schedule", title, answer } : problem ? { kind: "plan", title, problem, plan }
-      : { ...view, title, plan, inspection: null };
+    const { problem, plan, names } = found;
+    view = problem ? { kind: "plan", title, problem, plan, names } : { ...view, title, plan, inspection: null };
   }
   writeLink({ plan: null, sel: null, vis: null, time: null, view: null });
   document.title = nameText(view.title, 60);

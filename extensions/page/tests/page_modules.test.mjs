@@ -5,9 +5,9 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 const PAGE = "../static/";
-const [{ repairText }, { colouredPart, colouring }, { excessOf, demandOf }, { opened }, { PlanModel }, { stepped }, { readSize }, symbolic, { sizeText },
+const [{ repairText }, { colouredPart, colouring }, { excessOf, demandOf }, { opened }, { PlanModel }, { planOfSchedule }, { readSize }, symbolic, { sizeText },
   { paragraphs }] = await Promise.all(
-  ["answer_tables", "colours", "demand", "document", "plan_model", "schedule_view", "sizes", "symbolic", "text", "live/ask"].map((name) => import(`${PAGE}${name}.js`)));
+  ["answer_tables", "colours", "demand", "document", "plan_model", "schedule_plan", "sizes", "symbolic", "text", "live/ask"].map((name) => import(`${PAGE}${name}.js`)));
 const expected = JSON.parse(readFileSync(process.env.EXPECTED, "utf8"));
 
 const buffer = (id, size, start, end, more = {}) => ({ id, size, start, end, ...more });
@@ -66,12 +66,12 @@ test("lifetimes have a colour for each power of four of their steps, and one fro
   assert.equal(new Set(legend.map(({ ink }) => ink)).size, 4);
 });
 
-test("arrow keys go through the boxes of a schedule by time, and up and down within a step", () => {
-  const slots = [[0, 2, 0], [0, 1, 8], [1, 2, 8], [2, 3, 0]].map(([start, end, offset]) => ({ kind: "input", tensor: 0, size: 8, start, end, offset }));
-  const steps = (from, ...keys) => keys.map((key) => (from = stepped(slots, from, key)));
-  assert.deepEqual(steps(-1, "ArrowRight", "ArrowUp", "ArrowUp", "ArrowRight", "ArrowDown", "ArrowLeft"), [0, 1, 1, 2, 0, 0]);
-  assert.deepEqual(steps(3, "ArrowRight", "ArrowUp", "Escape"), [3, 3, -1]);
-  assert.equal(stepped(slots, 1, "Tab"), null);
+test("a schedule is a plan of its slots, which are alive in the steps that use them", () => {
+  const slots = [{ kind: "input", tensor: 3, size: 8, start: 0, end: 1, offset: 4 }, { kind: "retained", tensor: 5, size: 4, start: 0, end: 2, offset: 0 }];
+  const { problem, plan, names } = planOfSchedule({ slots, capacity: 16, subgraphs: [[0, 1], [2]], subgraph_latencies: [1000, 2.4], link_busy: [0.5, 1] });
+  assert.deepEqual(problem.buffers.map(({ start, end }) => [start, end]), [[0, 1], [0, 2]]);
+  assert.deepEqual(plan.placements.map(({ id, offset }) => [id, offset]), [["tensor 3: input, slot 0", 4], ["tensor 5: retained, slot 1", 0]]);
+  assert.deepEqual(names.steps.map(({ name }) => name), ["ops 0, 1; time 1,000; 50% link", "ops 2; time 2; 100% link"]);
 });
 
 test("changes of a repair are said in words", () => {

@@ -332,7 +332,7 @@ def test_a_dropped_file_opens_the_form_of_its_question(opened_tab: Tab) -> None:
             network = EXAMPLES / "networks" / "two_convolutions.json"
             opened_tab.page.set_input_files("dialog input[type=file]:visible", network)
             opened_tab.page.click("dialog .primary")
-            opened_tab.page.wait_for_selector(".schedule .slot")
+            badge(opened_tab, "valid: checked")
             jobs = opened_tab.page.evaluate("fetch('/v1/jobs?kind=schedule').then((answer) => answer.json())")["jobs"]
             assert opened_tab.page.inner_text("h1") == f"schedule of {jobs[0]['name']}"
         else:

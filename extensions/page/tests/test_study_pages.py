@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -228,54 +226,20 @@ def test_a_schedule_is_drawn_on_its_page_and_from_a_dropped_answer(open_page: An
     assert max(found["link_busy"]) <= 1
     shown = open_page(plan_page(OLD, solve(OLD)))
     drop(shown, "answer.json", answer.read_text())
-    for _ in range(2):
-        shown.page.locator(".schedule .slot").first.wait_for()
-        assert shown.page.locator(".schedule .slot").count() == len(found["slots"])
-        assert shown.page.locator(".schedule tbody tr").count() == len(found["subgraphs"])
-        names = shown.page.locator(".schedule text.name").all_text_contents()
-        assert names
-        assert {name.removeprefix("tensor ") for name in names} <= {str(slot["tensor"]) for slot in found["slots"]}
-        assert ("waits for the link" in shown.page.inner_text(".schedule .bar")) == (max(found["link_busy"]) > 0.999)
-        # A slot's height must be proportional to its share of the capacity.
-        slots = sorted(found["slots"], key=lambda slot: (slot["start"], slot["offset"]))
-        high = float(shown.page.locator(".schedule .slot").first.get_attribute("height"))
-        assert high == pytest.approx(260 * slots[0]["size"] / found["capacity"])
+    for badge in ("not checked", "valid: checked"):
+        shown.page.wait_for_function("(count) => memplan.view.plan.count === count", arg=len(found["slots"]))
+        assert shown.page.inner_text(".badge >> nth=0") == badge
+        rows = shown.page.evaluate(
+            "[...memplan.view.plan.offset].map((offset, i) => [offset, memplan.view.plan.size[i]])"
+        )
+        assert rows == [[slot["offset"], slot["size"]] for slot in found["slots"]]
+        times = found["subgraph_latencies"]
+        assert f"ops 0; time {times[0]:,.0f}; {found['link_busy'][0]:.0%} link" in shown.page.inner_text(".side")
+        shown.page.select_option("select", "role")
+        kinds = {slot["kind"] for slot in found["slots"]}
+        assert kinds <= {*shown.page.inner_text(".legend").split()}
         assert shown.serious_violations() == []
         shown.page.goto(page.as_uri())
-    shown.page.locator(".schedule .slot").first.wait_for()
-    shown.page.click("text=steps as wide as they take")
-    # The first step's width must be proportional to its share of the total time.
-    first, ground = (
-        shown.page.locator(f".schedule {kind}").first.get_attribute("width") for kind in (".time", ".ground")
-    )
-    share = found["subgraph_latencies"][0] / found["latency"]
-    assert float(first) == pytest.approx(float(ground) * share, abs=1.5)
-    shown.page.keyboard.press("Tab")
-    with shown.page.expect_download() as download:
-        shown.page.keyboard.press("Enter")
-    image = Path(download.value.path()).read_bytes()
-    drawn = shown.page.evaluate(
-        "['width', 'height'].map((side) => 2 * document.querySelector('.schedule [role=application] svg')"
-        ".getAttribute(side))"
-    )
-    assert image[:4] == b"\x89PNG"
-    assert list(struct.unpack(">II", image[16:24])) == drawn
-    shown.page.keyboard.press("Tab")
-    with shown.page.expect_download() as download:
-        shown.page.keyboard.press("Enter")
-    kinds = re.findall(r'class="slot (\w+)" fill="((?:rgb|color)[^"]+)"', Path(download.value.path()).read_text())
-    assert len(kinds) == len(slots)
-    assert len({fill for _, fill in kinds}) > 1  # The file must contain the style sheet's colours.
-    for key in ("Tab", "ArrowRight", "ArrowRight"):
-        shown.page.keyboard.press(key)
-    assert shown.page.inner_text(".schedule .said").startswith(f"{slots[1]['kind']} of tensor {slots[1]['tensor']}:")
-    assert shown.page.locator(".schedule .slot.chosen").count() == 1
-    shown.page.keyboard.press("Escape")
-    assert shown.page.locator(".schedule .slot.chosen").count() == 0
-    widest = max(range(len(slots)), key=lambda k: slots[k]["size"] * (slots[k]["end"] - slots[k]["start"]))
-    box = shown.page.locator(".schedule .slot").nth(widest).bounding_box()
-    shown.page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 4)
-    assert f"of tensor {slots[widest]['tensor']}:" in shown.page.inner_text(".schedule .said")
 
 
 def test_a_notebook_cell_shows_the_page_without_access_to_the_notebook(browser: Any) -> None:

@@ -26,7 +26,14 @@ from tests.support.cascade_twin import coarse, peak_of_region, region_of
 from tests.support.depth import seeds
 from tests.support.networks import Network, five_operations
 from tests.support.newer_networks import add_excitation
-from tests.support.random_networks import random_blocks, random_cascade, random_network, shrunk, side_by_side
+from tests.support.random_networks import (
+    random_blocks,
+    random_cascade,
+    random_network,
+    random_units,
+    shrunk,
+    side_by_side,
+)
 
 DELIVERIES: tuple[Delivery, ...] = ("resident", "streamed")
 
@@ -41,7 +48,7 @@ def test_random_regions_compute_correct_values_and_fail_with_one_row_less_in_a_b
     rows = tiles = refused = 0
     for seed in seeds(8):
         rng = random.Random(seed)
-        graph = random_blocks(rng) if seed % 3 == 0 else random_network(rng)
+        graph = (random_blocks, random_units, random_network, random_network)[seed % 4](rng)
         options = draw_options(rng)
         found = RegionSearch(graph, options).run()
         for _ in range(3):

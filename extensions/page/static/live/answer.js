@@ -5,10 +5,10 @@ import { tablesOf } from "../answer_tables.js";
 import { openChart, openCurve } from "../chart_view.js";
 import { openComparison } from "../comparison_view.js";
 import { fill, h, save } from "../dom.js";
-import { isSchedule, written } from "../from_json.js";
+import { written } from "../from_json.js";
 import { bytesAlong, openOrder } from "../order_view.js";
 import { openPlan } from "../plan_view.js";
-import { openSchedule } from "../schedule_view.js";
+import { isSchedule, planOfSchedule } from "../schedule_plan.js";
 import { nameText, sizeText } from "../text.js";
 
 /** @typedef {import("./state.js").Entry} Entry */
@@ -22,9 +22,10 @@ const DRAWN = { shapes: ["bound"],
   repairs: ["status", "stop_reason", "explanation"],
   order: ["points", "recomputed", "status", "peak", "lower_bound", "gap", "given_peak", "saved_bytes", "moves", "placed_peak", "placed_status"] };
 
-/** Return the problem and the plan that an answer contains or refers to. @param {Entry} entry @returns {{problem: any, plan: any}} */
+/** Return the problem and the plan that an answer contains or refers to. @param {Entry} entry @returns {{problem: any, plan: any, names?: any}} */
 export function plannedIn({ answer, request, plan: known }) {
   const value = answer?.value ?? {};
+  if (isSchedule(value)) return planOfSchedule(value);
   const plan = [value, value.plan, value.better?.plan, value.again?.plan, value.planned?.plan].find((one) => Array.isArray(one?.placements) && "peak" in one)
     ?? null;
   const problem = value.planned?.problem ?? value.problem ?? request?.problem ?? null;
@@ -98,10 +99,6 @@ function drawn(stage, entry, style, session) {
     openOrder(stage, { ...orderView(request.graph, value, name), view }, style, session.actions());
     return null;
   }
-  if (isSchedule(value)) {
-    openSchedule(stage, { answer: value, title: name });
-    return null;
-  }
   if (value?.curves?.length || value?.limits?.stairs?.length) {
     const inner = h("div", { class: "view" });
     const all = value.programs?.length && !value.views ? value : null;
@@ -116,9 +113,9 @@ function drawn(stage, entry, style, session) {
     tabs[0].click();
     return null;
   }
-  const { problem, plan } = plannedIn(entry);
+  const { problem, plan, names: told } = plannedIn(entry);
   if (!problem || !plan?.placements) return undefined;
-  const names = entry.names ?? (value.planned ? stepsOf(request?.graph, value) : null);
+  const names = told ?? entry.names ?? (value.planned ? stepsOf(request?.graph, value) : null);
   return openPlan(stage, { title: name, problem, plan, names, isPending: true }, style, session.actions());
 }
 

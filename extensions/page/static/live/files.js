@@ -9,7 +9,7 @@ const READ_HERE = 256 * 2 ** 20;
 /**
  * Return the contents of a file. Throws a Refusal or an Error with sentences. `asks` is the question for a `value` that is not a problem.
  * @param {File} file @param {import("./service.js").PlanService} service @param {import("./questions.js").Questions} questions
- * @returns {Promise<{name: string, notes: string[], problem?: any, plan?: any, schedule?: any, names?: any, read?: string, graph?: any, asks?: {kind: string,
+ * @returns {Promise<{name: string, notes: string[], problem?: any, plan?: any, names?: any, read?: string, graph?: any, asks?: {kind: string,
  * input: string}, value?: any}>}
  */
 export async function opened(file, service, questions) {

@@ -96,8 +96,6 @@ export class Session {
       }
       for (const { name, problem, plan, names = null, read = null, graph = null } of found
         .filter((one) => one.problem)) this.show({ name, problem, plan, names, read, graph });
-      for (const { name, schedule } of found.filter((one) => one.schedule)) this.show({ name, kind: "schedule",
-        answer: { value: schedule, lines: "a schedule in a file" } });
       for (const { name, plan } of found.filter(({ problem, plan: given }) => given && !problem)) {
         const entry = shown(this.state);
         if (!entry?.problem) throw new Error(`${name}: open the problem that it is for first`);
