@@ -25,6 +25,10 @@ _ABOVE = 32
 """The number of peaks above a limit whose programs are passed to a search with a link."""
 _MARKS = 300
 """The number of peaks for which the cheapest program is kept if the cost is limited."""
+_BELOW = 10
+"""The number of peaks at and below a limit, each by 0.25 %, for which the cheapest program is kept."""
+_APPROACH_SHARE = 0.4
+"""The share of the remaining time for programs within falling budgets, from the program without drops."""
 _RAISED = 8
 """The number of cheapest drop sets (programs) below a limit from which unneeded drops are removed."""
 
@@ -62,11 +66,16 @@ class Descent:
         if not self.search.counts_work:
             within = sorted((drops for drops in self.found if drops.peak <= limit), key=lambda drops: drops.cost)
             self.found += [self.search.undo_unneeded(drops, limit) for drops in within[:_RAISED]]
-        annealing = Annealing(self.search, [*self._percentage_budgets(), limit], self.found)
+        # Plans exceed their live peaks, so programs slightly below the limit are needed as well.
+        below = [] if self.search.counts_work else [limit - limit * k // 400 for k in range(1, _BELOW)]
+        annealing = Annealing(self.search, [*self._percentage_budgets(), limit, *below], self.found)
         if self.search.counts_work:
             least = min((drops.peak for drops in self.found), default=self.start.peak)
             annealing.climb([peak for peak in self._percentage_budgets() if peak >= least], limit)
         else:
+            if self._is_large:
+                with self.search.share(_APPROACH_SHARE):
+                    annealing.approach(limit, self.start)
             annealing.rounds(limit)
         self.found += annealing.new_drops()
         least = min((drops.peak for drops in self.found), default=self.start.peak)
@@ -135,12 +144,14 @@ class Descent:
     def search_lower(self, limit: int) -> None:
         """Search for programs within a lower limit, or longer within an equal limit; add their drops to `found`."""
         if self.cheapest_within(limit) is None:
-            # Random changes alone hardly lower the peak of a large graph, so search greedily before annealing.
+            # Random changes alone hardly lower the peak of a very large graph, so search greedily before annealing.
             self._best_drops(min(self.found, key=lambda drops: drops.peak, default=self.start), limit, is_quick=True)
-        annealing = Annealing(self.search, [limit], self.found, self._seed)
+        annealing = Annealing(self.search, [limit - limit * k // 400 for k in range(_BELOW)], self.found, self._seed)
+        if annealing.nearest.peak > limit:
+            annealing.approach(limit, annealing.nearest)
         annealing.rounds(limit)
         self._seed = annealing.seed
-        self.found += annealing.new_drops()
+        self.found += [*annealing.new_drops(), annealing.nearest]
 
     def _descend_budgets(self, budgets: Sequence[int], most: int | None = None) -> Drops:
         """Search for drops for one budget after another, until a budget is missed or too expensive; return the best."""
