@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from memplan.extensions.recompute.annealing import Annealing
-from memplan.extensions.recompute.search import DropSearch, largest_operation_bytes, peak_steps
+from memplan.extensions.recompute.away import peak_lower_bound
+from memplan.extensions.recompute.search import DropSearch, peak_steps
 from memplan.extensions.recompute.stays import Drops
 
 _STEP = 0.98
@@ -86,20 +87,20 @@ class Descent:
 
         Each of the up to `points` programs costs at most `most` in total.
         """
-        lowest = self.search.drops_within(self.start, largest_operation_bytes(self.search.stays))
+        lowest = self.search.drops_within(self.start, peak_lower_bound(self.search.stays.graph))
         budgets = peak_steps(self.start.peak, lowest.peak, points)
         self._bisect_peak(self._descend_budgets(budgets, most), lowest.peak, most)
         for _, drops in self._descend():
             if drops.cost > most:
                 break
-        marks = peak_steps(self.start.peak, max(1, largest_operation_bytes(self.search.stays)), _MARKS)
+        marks = peak_steps(self.start.peak, max(1, peak_lower_bound(self.search.stays.graph)), _MARKS)
         annealing = Annealing(self.search, [*marks, self.start.peak], [self.start, *self.found])
         annealing.lower_peak(most)
         return self._affordable_drops(annealing, most, points)
 
     def continue_to_cost(self, most: int, points: int) -> list[Drops]:
         """Continue the search of `reach_cost` until the time is over; return what `reach_cost` would return."""
-        marks = peak_steps(self.start.peak, max(1, largest_operation_bytes(self.search.stays)), _MARKS)
+        marks = peak_steps(self.start.peak, max(1, peak_lower_bound(self.search.stays.graph)), _MARKS)
         annealing = Annealing(self.search, [*marks, self.start.peak], [self.start, *self.found], self._seed)
         while not self.search.is_over() and annealing.lower_peak(most):
             pass
@@ -118,7 +119,7 @@ class Descent:
 
     def reach_lowest(self, points: int) -> list[Drops]:
         """Return programs with falling peaks, down to the lowest found, as drops (times without a tensor)."""
-        lowest = self.search.drops_within(self.start, largest_operation_bytes(self.search.stays))
+        lowest = self.search.drops_within(self.start, peak_lower_bound(self.search.stays.graph))
         self.found.append(lowest)
         self._descend_budgets(peak_steps(self.start.peak, lowest.peak, points))
         for _ in self._descend():
@@ -169,7 +170,7 @@ class Descent:
     def _descend(self) -> Iterator[tuple[int, Drops]]:
         """Yield (budget, best drops) for fixed falling budgets in bytes, until several budgets in a row are missed."""
         last, idle, budget = self.start, 0, self.start.peak
-        floor = largest_operation_bytes(self.search.stays)
+        floor = peak_lower_bound(self.search.stays.graph)
         while idle < _IDLE and floor < budget and not self.search.is_over():
             budget = max(floor, min(budget - 1, int(budget * _STEP)))
             best = self._best_drops(last, budget, is_quick=self._is_large)

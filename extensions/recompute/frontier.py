@@ -38,6 +38,8 @@ _LARGE_ORDER_SHARE = 0.6
 """The fraction of the time for the order of a large graph, which gains more from its order than from recomputation."""
 _PLAN_SHARE, _SHORT_PLAN_SHARE = 0.5, 0.1
 """The fractions of the remaining time for the plan without clones, if its live peak is within the limit and if not."""
+_FOUND_SHARE = 0.8
+"""The fraction of the remaining time for plans of programs within a limit; the rest is for better plans of the best."""
 _REST_SHARE = 0.2
 """The fraction of the time that is reserved for ordering and planning the programs found."""
 _AROUND_SHARE = 0.4
@@ -172,7 +174,7 @@ class _Search:
                 points += (
                     points_of(graph, costs, every[1:], rest)
                     if known.is_none
-                    else points_within(graph, costs, every[1:], rest, within, descent)
+                    else points_within(graph, costs, every[1:], rest.child(_FOUND_SHARE), within, descent)
                 )
             if len(graph.ops) > LARGEST_BOUNDED:
                 # Engines cannot solve programs of very large graphs, so use only the remaining time for a bound.

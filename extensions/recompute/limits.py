@@ -19,7 +19,7 @@ from memplan.programs.order.options import OrderOptions
 from memplan.programs.order.search.solve import WORK_PER_S
 from memplan.solvers.search.control import Control
 
-_AIMS, _AIM_SHARE, _MARGIN = 8, 0.25, 0.995
+_AIMS, _AIM_SHARE, _PLAN_SHARE, _MARGIN = 8, 0.25, 0.35, 0.995
 """The maximum number of programs that are planned to meet a limit, the shares of the remaining time to search and to
 plan each, and the factor by which the peak that is expected of a plan is below the limit."""
 _CLOSE = 0.002
@@ -131,7 +131,7 @@ def points_within(
     # A point has a lower live peak than the program that was searched, as its runs are ordered again.
     aims = [written[0] for runs in programs[: len(points)] if (written := _peak_and_runs(graph, runs)) is not None]
     tried = {tuple(runs) for runs in programs[:1]}
-    low, share, planned_s = 0, 0.5 / (len(programs) + 1) if counts_work else _AIM_SHARE, 0.0
+    low, share, planned_s = 0, 0.5 / (len(programs) + 1) if counts_work else _PLAN_SHARE, 0.0
     for _ in range(_AIMS):
         met = [point for point in points if point.peak <= within]
         low = max([low, *(aim for aim, point in zip(aims, points, strict=True) if point.peak <= within)])
@@ -158,7 +158,7 @@ def points_within(
         points += points_of(graph, costs, [runs], control.child(share))
         aims += [target] * (len(points) - len(aims))
         planned_s = before_s - control.remaining_s
-    rest = programs[1:]
+    rest = [runs for runs in programs[1:] if tuple(runs) not in tried]
     if not counts_work:
         # Plans of too little time exceed their live peaks, so plan only as many other programs as there is time for.
         rest = rest[:: max(1, ceil(len(rest) * planned_s / control.remaining_s))]
@@ -247,7 +247,8 @@ def replan_points(
     if within is not None:
         cost = min((point.extra_cost for point in points if point.peak <= within), default=inf)
         cheaper = [point for point in points if point.live_peak <= within < point.peak and point.extra_cost < cost]
-    ranked = sorted(cheaper, key=lambda point: point.extra_cost)
+    # Without a plan within the limit, the nearest one counts, at any cost.
+    ranked = sorted(cheaper, key=lambda point: point.extra_cost if cost < inf else point.peak)
     ranked += sorted(points if within is None else shown, key=lambda point: point.live_peak / point.peak)
     waiting = [*{point.order: point for point in ranked if point.live_peak < point.peak}.values()]
     # Plans of too little time are no better than the present ones.

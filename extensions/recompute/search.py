@@ -159,10 +159,3 @@ def peak_steps(peak: int, least: int, count: int) -> list[int]:
         return [max(least, 0)] if least < peak else []
     ratio = (least / peak) ** (1 / count)
     return sorted({max(least, min(peak - 1, int(peak * ratio**k))) for k in range(1, count + 1)}, reverse=True)
-
-
-def largest_operation_bytes(stays: Stays) -> int:
-    """Return the most bytes that one operation needs; every program's peak is at least as high."""
-    graph = stays.graph
-    size = graph.working_bytes
-    return max((sum(size[t] for t in {*row.inputs, *row.outputs}) + row.work for row in graph.ops), default=0)
