@@ -19,9 +19,9 @@ from memplan.programs.order.options import OrderOptions
 from memplan.programs.order.search.solve import WORK_PER_S
 from memplan.solvers.search.control import Control
 
-_AIMS, _AIM_SHARE, _PLAN_SHARE, _MARGIN = 8, 0.25, 0.35, 0.995
-"""The maximum number of programs that are planned to meet a limit, the shares of the remaining time to search and to
-plan each, and the factor by which the peak that is expected of a plan is below the limit."""
+_AIMS, _AIM_SHARE, _FIRST_SHARE, _PLAN_SHARE, _MARGIN = 8, 0.25, 0.15, 0.35, 0.005
+"""The maximum number of programs that are planned to meet a limit; the shares of the remaining time to search each, to
+plan the first and to plan each other; and the fraction of the limit that each further program aims lower."""
 _CLOSE = 0.002
 """The distance of two live peaks, as a fraction of the limit, between which no further program is searched."""
 _BISECTIONS = 8
@@ -127,7 +127,7 @@ def points_within(
     """Plan the given programs; while plans exceed the limit, also plan programs of lower live peaks, and then cheaper
     ones between those and the limit. Return the points."""
     counts_work = control.counts_work
-    points = points_of(graph, costs, programs[:1], control.child(0.5 if counts_work else _AIM_SHARE))
+    points = points_of(graph, costs, programs[:1], control.child(0.5 if counts_work else _FIRST_SHARE))
     # A point has a lower live peak than the program that was searched, as its runs are ordered again.
     aims = [written[0] for runs in programs[: len(points)] if (written := _peak_and_runs(graph, runs)) is not None]
     tried = {tuple(runs) for runs in programs[:1]}
@@ -143,7 +143,7 @@ def points_within(
             break
         # Plans exceed live peaks by similar ratios. The price at the limit lies between a plan that is within the limit
         # and one that is not.
-        margin = _MARGIN if aim <= within else 1
+        margin = 1 - _MARGIN * len(points) if aim <= within else 1
         target = (low + aim) // 2 if low else int(margin * within * aim / peak)
         runs = _cheapest_runs(graph, costs, target, descent, control)
         most = min((point.extra_cost for point in met), default=None)
