@@ -19,6 +19,8 @@ _HEATS, _HEATS_OF_LARGE = (0.5, 0.1, 0.5, 2.0), (0.1, 0.03, 0.1, 0.03)
 Large graphs have too little time to cool down from high temperatures. The first of every four rounds starts without
 drops, because greedy drops are mostly too many. The other rounds start with the cheapest known drops.
 """
+_COLD, _FALL = 0.015, 0.98
+"""The initial temperature of rounds that approach a budget, and the ratio between consecutive budgets of these."""
 _LARGE = 200
 """The number of operations above which a graph counts as large."""
 _FIRST_STEPS, _SPLIT = 5_000, 8
@@ -70,7 +72,8 @@ class Annealing:
         self._nothing = search.empty_drops()
         self.ended: deque[Drops] = deque(maxlen=_ENDED)
         """The final drops of the latest rounds, even if other drops are better."""
-        self._nearest = min(known, key=lambda drops: drops.peak, default=self._nothing)
+        self.nearest = min(known, key=lambda drops: drops.peak, default=self._nothing)
+        """The program of the lowest peak, given by its drops."""
         is_large = stays.n > _LARGE
         self._heats = _HEATS_OF_LARGE if is_large else _HEATS
         self._doublings = _DOUBLINGS_OF_LARGE if is_large else _DOUBLINGS
@@ -87,15 +90,24 @@ class Annealing:
 
     def run(self, budget: int, steps: int, number: int) -> bool:
         """Run a round of `steps` changes; return True if it found a cheaper program, or came closer to the budget."""
-        before, nearest = self._min_cost(budget), self._nearest.peak
+        before, nearest = self._min_cost(budget), self.nearest.peak
         heat = self._heats[number % len(self._heats)]
-        start = (self.best_drops(budget) or self._nearest) if number % len(self._heats) else self._nothing
+        start = (self.best_drops(budget) or self.nearest) if number % len(self._heats) else self._nothing
         self.seed += 1
         ended = self._search.stays.anneal(start, self._kept, budget, Effort(self.seed, steps, heat))
         self.ended.append(ended)
-        if ended.peak < self._nearest.peak:
-            self._nearest = ended
-        return self._min_cost(budget) < before or (before == _NONE and self._nearest.peak < nearest)
+        if ended.peak < self.nearest.peak:
+            self.nearest = ended
+        return self._min_cost(budget) < before or (before == _NONE and self.nearest.peak < nearest)
+
+    def approach(self, budget: int, start: Drops) -> None:
+        """Search for programs within falling budgets, from the peak of `start` down to `budget`, each from the last."""
+        goal = start.peak
+        while goal > budget and not self._search.is_over():
+            goal, self.seed = max(budget, int(_FALL * goal)), self.seed + 1
+            ended = self._search.stays.anneal(start, self._kept, goal, Effort(self.seed, 2 * self._first, _COLD))
+            self.nearest = min(ended, self.nearest, key=lambda drops: drops.peak)
+            start = self.best_drops(goal) or min(ended, start, key=lambda drops: drops.peak)
 
     def rounds(self, budget: int) -> None:
         """Run rounds in search of the cheapest program within a budget, until progress stops or time is over."""

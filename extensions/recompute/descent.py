@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from memplan.extensions.recompute.annealing import Annealing
-from memplan.extensions.recompute.search import DropSearch, largest_operation_bytes, peak_steps
+from memplan.extensions.recompute.away import peak_lower_bound
+from memplan.extensions.recompute.search import DropSearch, peak_steps
 from memplan.extensions.recompute.stays import Drops
 
 _STEP = 0.98
@@ -25,6 +26,10 @@ _ABOVE = 32
 """The number of peaks above a limit whose programs are passed to a search with a link."""
 _MARKS = 300
 """The number of peaks for which the cheapest program is kept if the cost is limited."""
+_BELOW = 10
+"""The number of peaks at and below a limit, each by 0.25 %, for which the cheapest program is kept."""
+_APPROACH_SHARE = 0.4
+"""The share of the remaining time for programs within falling budgets, from the program without drops."""
 _RAISED = 8
 """The number of cheapest drop sets (programs) below a limit from which unneeded drops are removed."""
 
@@ -62,11 +67,16 @@ class Descent:
         if not self.search.counts_work:
             within = sorted((drops for drops in self.found if drops.peak <= limit), key=lambda drops: drops.cost)
             self.found += [self.search.undo_unneeded(drops, limit) for drops in within[:_RAISED]]
-        annealing = Annealing(self.search, [*self._percentage_budgets(), limit], self.found)
+        # Plans exceed their live peaks, so programs slightly below the limit are needed as well.
+        below = [] if self.search.counts_work else [limit - limit * k // 400 for k in range(1, _BELOW)]
+        annealing = Annealing(self.search, [*self._percentage_budgets(), limit, *below], self.found)
         if self.search.counts_work:
             least = min((drops.peak for drops in self.found), default=self.start.peak)
             annealing.climb([peak for peak in self._percentage_budgets() if peak >= least], limit)
         else:
+            if self._is_large:
+                with self.search.share(_APPROACH_SHARE):
+                    annealing.approach(limit, self.start)
             annealing.rounds(limit)
         self.found += annealing.new_drops()
         least = min((drops.peak for drops in self.found), default=self.start.peak)
@@ -77,20 +87,20 @@ class Descent:
 
         Each of the up to `points` programs costs at most `most` in total.
         """
-        lowest = self.search.drops_within(self.start, largest_operation_bytes(self.search.stays))
+        lowest = self.search.drops_within(self.start, peak_lower_bound(self.search.stays.graph))
         budgets = peak_steps(self.start.peak, lowest.peak, points)
         self._bisect_peak(self._descend_budgets(budgets, most), lowest.peak, most)
         for _, drops in self._descend():
             if drops.cost > most:
                 break
-        marks = peak_steps(self.start.peak, max(1, largest_operation_bytes(self.search.stays)), _MARKS)
+        marks = peak_steps(self.start.peak, max(1, peak_lower_bound(self.search.stays.graph)), _MARKS)
         annealing = Annealing(self.search, [*marks, self.start.peak], [self.start, *self.found])
         annealing.lower_peak(most)
         return self._affordable_drops(annealing, most, points)
 
     def continue_to_cost(self, most: int, points: int) -> list[Drops]:
         """Continue the search of `reach_cost` until the time is over; return what `reach_cost` would return."""
-        marks = peak_steps(self.start.peak, max(1, largest_operation_bytes(self.search.stays)), _MARKS)
+        marks = peak_steps(self.start.peak, max(1, peak_lower_bound(self.search.stays.graph)), _MARKS)
         annealing = Annealing(self.search, [*marks, self.start.peak], [self.start, *self.found], self._seed)
         while not self.search.is_over() and annealing.lower_peak(most):
             pass
@@ -109,7 +119,7 @@ class Descent:
 
     def reach_lowest(self, points: int) -> list[Drops]:
         """Return programs with falling peaks, down to the lowest found, as drops (times without a tensor)."""
-        lowest = self.search.drops_within(self.start, largest_operation_bytes(self.search.stays))
+        lowest = self.search.drops_within(self.start, peak_lower_bound(self.search.stays.graph))
         self.found.append(lowest)
         self._descend_budgets(peak_steps(self.start.peak, lowest.peak, points))
         for _ in self._descend():
@@ -135,12 +145,14 @@ class Descent:
     def search_lower(self, limit: int) -> None:
         """Search for programs within a lower limit, or longer within an equal limit; add their drops to `found`."""
         if self.cheapest_within(limit) is None:
-            # Random changes alone hardly lower the peak of a large graph, so search greedily before annealing.
+            # Random changes alone hardly lower the peak of a very large graph, so search greedily before annealing.
             self._best_drops(min(self.found, key=lambda drops: drops.peak, default=self.start), limit, is_quick=True)
-        annealing = Annealing(self.search, [limit], self.found, self._seed)
+        annealing = Annealing(self.search, [limit - limit * k // 400 for k in range(_BELOW)], self.found, self._seed)
+        if annealing.nearest.peak > limit:
+            annealing.approach(limit, annealing.nearest)
         annealing.rounds(limit)
         self._seed = annealing.seed
-        self.found += annealing.new_drops()
+        self.found += [*annealing.new_drops(), annealing.nearest]
 
     def _descend_budgets(self, budgets: Sequence[int], most: int | None = None) -> Drops:
         """Search for drops for one budget after another, until a budget is missed or too expensive; return the best."""
@@ -158,7 +170,7 @@ class Descent:
     def _descend(self) -> Iterator[tuple[int, Drops]]:
         """Yield (budget, best drops) for fixed falling budgets in bytes, until several budgets in a row are missed."""
         last, idle, budget = self.start, 0, self.start.peak
-        floor = largest_operation_bytes(self.search.stays)
+        floor = peak_lower_bound(self.search.stays.graph)
         while idle < _IDLE and floor < budget and not self.search.is_over():
             budget = max(floor, min(budget - 1, int(budget * _STEP)))
             best = self._best_drops(last, budget, is_quick=self._is_large)

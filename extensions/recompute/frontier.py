@@ -10,9 +10,7 @@ from memplan.extensions.recompute.descent import Descent
 from memplan.extensions.recompute.least import LARGEST_BOUNDED, removal_bounds
 from memplan.extensions.recompute.limits import (
     FrontierFacts,
-    drop_dominated,
     lower_programs,
-    points_of_large,
     points_within,
     replan_lowest_points,
     replan_points,
@@ -33,15 +31,15 @@ from memplan.programs.order.options import OrderOptions
 from memplan.programs.order.search.solve import LARGE, WORK_PER_S
 from memplan.solvers.search.control import Control, ignore_report
 
-_ORDER_SHARE, _SEARCH_SHARE, _SHORT_SEARCH_SHARE = 0.2, 0.5, 0.35
+_ORDER_SHARE, _SEARCH_SHARE, _SHORT_SEARCH_SHARE = 0.2, 0.5, 0.25
 """The fractions of the time for an order without repeated runs, and for drops without and with a limit in bytes; plans
 get the rest."""
 _LARGE_ORDER_SHARE = 0.6
 """The fraction of the time for the order of a large graph, which gains more from its order than from recomputation."""
-_PLAN_SHARE, _MIDDLE_PLAN_SHARE, _LARGE_PLAN_SHARE = 0.5, 0.25, 0.8
-"""The fractions of the remaining time for the first plan of small, medium and large graphs."""
-_SHORT_PLAN_SHARE = 0.2
-"""The fraction of the remaining time for a plan that is not within the limit, of which the plan uses a part."""
+_PLAN_SHARE, _SHORT_PLAN_SHARE = 0.5, 0.1
+"""The fractions of the remaining time for the plan without clones, if its live peak is within the limit and if not."""
+_FOUND_SHARE = 0.8
+"""The fraction of the remaining time for plans of programs within a limit; the rest is for better plans of the best."""
 _REST_SHARE = 0.2
 """The fraction of the time that is reserved for ordering and planning the programs found."""
 _AROUND_SHARE = 0.4
@@ -101,8 +99,8 @@ def _search_without_link(
             found = replace(found, points=[point, *found.points[1:]])
     if not found.points:
         return first_answer, ()
-    points = replan_points(ordering.graph, costs, found.points, whole, within)
-    points = drop_dominated(points, options, search.most)
+    points = [ordering.add_bound(found.points[0]), *found.points[1:]]
+    points = replan_points(ordering.graph, costs, points, whole, options, search.most)
     points = [_add_cost_bound(point, found.known.bounds, found.away) for point in points]
     if options.with_plan:
         points = [point.model_copy(update={"planned": point.placed}) for point in points]
@@ -128,37 +126,18 @@ class _Search:
         """Prepare the search for programs from a given order; `limit_s` is the time limit of the whole call."""
         self._graph, self._costs, self._order, self._options, self._limit_s = graph, costs, order, options, limit_s
         self.most = None if options.extra_cost is None else int(options.extra_cost * sum(costs))
-        # Engines cannot solve programs of very large graphs, so plan first and use the remaining time for a bound.
-        self.is_planned_first = options.limit is not None and len(graph.ops) > LARGEST_BOUNDED
 
     def first_point(self, control: Control) -> RecomputedPoint | None:
         """Plan the order without clones; return its point, or None if there is no time for a plan."""
-        if self.is_planned_first:
-            is_large = len(self._graph.ops) > LARGEST
-            share = self._search_control(control).child(_LARGE_PLAN_SHARE if is_large else _MIDDLE_PLAN_SHARE)
-        else:
-            share = self._plan_control(control) if control.counts_work else control.child(_PLAN_SHARE)
+        share = self._plan_control(control) if control.counts_work else control.child(_PLAN_SHARE)
         points = points_of(self._graph, self._costs, [self._order], share)
         return points[0] if points else None
 
     def run(self, first: RecomputedPoint | None, control: Control) -> _FoundPrograms:
-        """Return the programs found until the control ends; `first` is the planned point without clones, or None."""
-        if self._options.limit is not None and self.is_planned_first:
-            return self._search_and_plan(self._options.limit, first, control)
-        return self._search_then_plan(first, control)
+        """Search drops (times without a tensor), then cheaper programs with the same peaks; plan all programs found.
 
-    def _search_and_plan(self, within: int, first: RecomputedPoint | None, control: Control) -> _FoundPrograms:
-        # Without clones, the live peak exceeds the limit, so a short plan suffices.
-        first = first or self.first_point(control.child(_SHORT_PLAN_SHARE))
-        share, away = self._search_control(control), removal_bounds(self._graph, self._costs)
-        points = [] if first is None else points_of_large(self._graph, self._costs, self._order, first, share, within)
-        known = FrontierFacts({within: 0})
-        if points:
-            known = search_cheapest(self._graph, self._costs, within, [point.order for point in points], control, away)
-        return _FoundPrograms(points, known, away)
-
-    def _search_then_plan(self, first: RecomputedPoint | None, control: Control) -> _FoundPrograms:
-        """Search drops (times without a tensor), then cheaper programs with the same peaks; plan all programs found."""
+        `first` is the planned point without clones, or None.
+        """
         graph, costs, options, within = self._graph, self._costs, self._options, self._options.limit
         sequences = list[list[int]]()
         search_share = _SEARCH_SHARE if within is None or control.counts_work else _SHORT_SEARCH_SHARE
@@ -172,10 +151,10 @@ class _Search:
                 sequences = [row for row in runs if row]
         share, away = self._search_control(control), removal_bounds(graph, costs)
         known = FrontierFacts({})
-        if within is not None:
+        if within is not None and len(graph.ops) <= LARGEST_BOUNDED:
             known = search_cheapest(graph, costs, within, [self._order, *programs], share, away)
             programs += known.programs
-        elif self.most is None and can_search(graph, costs):
+        elif within is None and self.most is None and can_search(graph, costs):
             known = settle_points(graph, costs, [self._order, *programs], share, away)
             programs = known.programs
         rest = self._plan_control(control) if control.counts_work else control
@@ -189,7 +168,17 @@ class _Search:
                 runs = (descent.search.stays.runs_with_drops(drops) for drops in descent.others)
                 points += replan_lowest_points(graph, costs, lowest, runs, control)
         else:
-            points = points_within(graph, costs, every, rest, within, descent, first)
+            share = control.child(_PLAN_SHARE if control.counts_work else _SHORT_PLAN_SHARE)
+            points = [first] if first else points_of(graph, costs, every[:1], share, is_ordered=True)
+            if points and programs and not control.cancelled.is_set():
+                points += (
+                    points_of(graph, costs, every[1:], rest)
+                    if known.is_none
+                    else points_within(graph, costs, every[1:], rest.child(_FOUND_SHARE), within, descent)
+                )
+            if len(graph.ops) > LARGEST_BOUNDED:
+                # Engines cannot solve programs of very large graphs, so use only the remaining time for a bound.
+                known = search_cheapest(graph, costs, within, [point.order for point in points], control, away)
         return _FoundPrograms(points, known, away, sequences)
 
     def _search_lower(

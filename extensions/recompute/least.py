@@ -43,11 +43,6 @@ class LeastWork:
     bound: int
     is_none: bool = False
 
-    @property
-    def is_open(self) -> bool:
-        """True until the minimum cost, or the infeasibility of the budget, is proved."""
-        return not self.is_none and (self.extra_cost is None or self.extra_cost > self.bound)
-
 
 def search_min_work(
     graph: OperationGraph,

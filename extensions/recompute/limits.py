@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from math import inf
+from math import ceil, inf
 
 from memplan.extensions.recompute.away import RemovalBounds, peak_lower_bound
 from memplan.extensions.recompute.descent import Descent
 from memplan.extensions.recompute.least import LARGEST_BOUNDED, removal_bounds, search_min_work
 from memplan.extensions.recompute.points import PLANNED_S, points_of
 from memplan.extensions.recompute.rewrite import clone_graph
-from memplan.extensions.recompute.search import DropSearch
-from memplan.extensions.recompute.stays import Drops, Stays
 from memplan.planner.errors import InputError
 from memplan.programs.operations.graph import OperationGraph
 from memplan.programs.operations.order_check import peak_of
@@ -21,17 +19,19 @@ from memplan.programs.order.options import OrderOptions
 from memplan.programs.order.search.solve import WORK_PER_S
 from memplan.solvers.search.control import Control
 
-_AIMS, _AIM_SHARE, _MARGIN = 8, 0.25, 0.003
-"""For large graphs: the maximum number of programs that are planned to meet a limit, the share of the remaining time
-to search for each, and the margin below the limit that each further program adds."""
+_AIMS, _AIM_SHARE, _FIRST_SHARE, _PLAN_SHARE, _MARGIN = 8, 0.25, 0.15, 0.35, 0.005
+"""The maximum number of programs that are planned to meet a limit; the shares of the remaining time to search each, to
+plan the first and to plan each other; and the fraction of the limit that each further program aims lower."""
+_CLOSE = 0.002
+"""The distance of two live peaks, as a fraction of the limit, between which no further program is searched."""
 _BISECTIONS = 8
+_REPLANNED_S = 2.0
+"""The minimum time, in seconds, for a better plan of a point."""
 _STATES_OF_A_POINT, _STATES_SHARE = 20_000, 0.2
 """The states searched for each point without a limit, and the share of the remaining time for a point within a cost."""
 _QUICK_S, _QUICK_SHARE, _LONG, _LONG_SHARE = 0.25, 0.5, 4, 0.4
 """The seconds for a quick plan, the share of the remaining time for all quick plans, the number of programs that are
 planned for longer, and the share of the remaining time for each of these."""
-_MOST_LOWER = 8
-"""The maximum number of programs with lower live peaks that are planned if the plans of the others exceed the limit."""
 
 
 @dataclass(frozen=True)
@@ -123,41 +123,46 @@ def points_within(
     control: Control,
     within: int,
     descent: Descent,
-    first: RecomputedPoint | None,
 ) -> list[RecomputedPoint]:
     """Plan the given programs; while plans exceed the limit, also plan programs of lower live peaks, and then cheaper
-    ones between those and the limit. Return the points.
-
-    The first two programs are planned in a part of the time, so that time remains for others. `first` is the point of
-    the first program, if it is known.
-    """
-    half = control if control.counts_work else control.child(0.3)
-    points = [] if first is None else [first]
-    points += points_of(graph, costs, programs[len(points) : 2], half)
-    if not points:
-        return points
-    low, share = 0, 0.5 / len(programs) if control.counts_work else 0.4
-    for _ in range(_MOST_LOWER):
+    ones between those and the limit. Return the points."""
+    counts_work = control.counts_work
+    points = points_of(graph, costs, programs[:1], control.child(0.5 if counts_work else _FIRST_SHARE))
+    # A point has a lower live peak than the program that was searched, as its runs are ordered again.
+    aims = [written[0] for runs in programs[: len(points)] if (written := _peak_and_runs(graph, runs)) is not None]
+    tried = {tuple(runs) for runs in programs[:1]}
+    low, share, planned_s = 0, 0.5 / (len(programs) + 1) if counts_work else _PLAN_SHARE, 0.0
+    for _ in range(_AIMS):
         met = [point for point in points if point.peak <= within]
-        low = max([low, *(point.live_peak for point in met)])
-        over = [point for point in points if low < point.live_peak <= within < point.peak]
-        if not over or control.is_over:
+        low = max([low, *(aim for aim, point in zip(aims, points, strict=True) if point.peak <= within)])
+        over = [(aim, point.peak) for aim, point in zip(aims, points, strict=True) if low < aim and within < point.peak]
+        aim, peak = min(over, default=(0, 1))
+        aim = 0 if met and aim > within else aim
+        is_late = control.is_over if counts_work else control.remaining_s < max(planned_s, PLANNED_S * len(graph.ops))
+        if is_late or aim - low <= _CLOSE * within * bool(met):
             break
-        last = min(over, key=lambda point: point.live_peak)
-        # Plans exceed their live peaks by similar ratios. The price at the limit lies between a plan that is within the
-        # limit and one that is not.
-        target = (low + last.live_peak) // 2 if met else within * last.live_peak // last.peak
+        # Plans exceed live peaks by similar ratios. The price at the limit lies between a plan that is within the limit
+        # and one that is not.
+        margin = 1 - _MARGIN * len(points) if aim <= within else 1
+        target = (low + aim) // 2 if low else int(margin * within * aim / peak)
         runs = _cheapest_runs(graph, costs, target, descent, control)
         most = min((point.extra_cost for point in met), default=None)
-        if runs is not None and (most is None or sum(costs[v] for v in runs) - sum(costs) < most):
-            points += points_of(graph, costs, [runs], control.child(share))
-        elif met:
+        is_dear = runs is None or (most is not None and sum(costs[v] for v in runs) - sum(costs) >= most)
+        if runs is None or is_dear or tuple(runs) in tried:
             low = target
-        else:
-            break
-    # Only programs below the limit answer the question, so leave time for better plans of these.
-    rest = control if control.counts_work else control.child(0.2)
-    return points + (points_of(graph, costs, programs[2:], rest) if not control.is_over else [])
+            if counts_work and not met:
+                break
+            continue
+        before_s = control.remaining_s
+        tried.add(tuple(runs))
+        points += points_of(graph, costs, [runs], control.child(share))
+        aims += [target] * (len(points) - len(aims))
+        planned_s = before_s - control.remaining_s
+    rest = [runs for runs in programs[1:] if tuple(runs) not in tried]
+    if not counts_work:
+        # Plans of too little time exceed their live peaks, so plan only as many other programs as there is time for.
+        rest = rest[:: max(1, ceil(len(rest) * planned_s / control.remaining_s))]
+    return points + (points_of(graph, costs, rest, control) if points and not control.is_over else [])
 
 
 def _cheapest_runs(
@@ -226,72 +231,35 @@ def replan_lowest_points(
 
 
 def replan_points(
-    graph: OperationGraph, costs: Sequence[int], points: Sequence[RecomputedPoint], control: Control, within: int | None
+    graph: OperationGraph,
+    costs: Sequence[int],
+    points: Sequence[RecomputedPoint],
+    control: Control,
+    options: OrderOptions,
+    most: int | None,
 ) -> list[RecomputedPoint]:
-    """Return the points and, of those whose plans exceed their live peaks, better plans found in the remaining time.
+    """Plan points whose plans exceed their live peaks again in the remaining time; return the undominated points.
 
-    The cheapest programs come first whose plans exceed the limit `within`, but whose live peaks do not.
+    With a limit, these are the undominated points, and the cheapest programs whose plans exceed the limit, but whose
+    live peaks do not.
     """
-    waiting = [point for point in points if point.live_peak < point.peak]
+    points, shown, within, cheaper = [*points], drop_dominated(points, options, most), options.limit, []
     if within is not None:
-        most = min((point.extra_cost for point in points if point.peak <= within), default=inf)
-        waiting = [point for point in waiting if point.live_peak <= within < point.peak and point.extra_cost < most]
-    waiting = [*{point.order: point for point in sorted(waiting, key=lambda point: -point.peak)}.values()]
-    better = list[RecomputedPoint]()
-    for k, point in enumerate(sorted(waiting, key=lambda point: point.extra_cost)):
+        cost = min((point.extra_cost for point in points if point.peak <= within), default=inf)
+        cheaper = [point for point in points if point.live_peak <= within < point.peak and point.extra_cost < cost]
+    # Without a plan within the limit, the nearest one counts, at any cost.
+    ranked = sorted(cheaper, key=lambda point: point.extra_cost if cost < inf else point.peak)
+    ranked += sorted(points if within is None else shown, key=lambda point: point.live_peak / point.peak)
+    waiting = [*{point.order: point for point in ranked if point.live_peak < point.peak}.values()]
+    # Plans of too little time are no better than the present ones.
+    waiting = waiting[: max(1, int(control.remaining_s / _REPLANNED_S))]
+    for k, point in enumerate(waiting):
         if control.counts_work or control.is_over:
             break
         share = control.child(1 / (len(waiting) - k))
         found = points_of(graph, costs, [point.order], share, is_ordered=True)
-        better += [again.model_copy(update={"lower_bound": point.lower_bound}) for again in found]
-    return [*points, *better]
-
-
-def points_of_large(
-    graph: OperationGraph,
-    costs: Sequence[int],
-    order: Sequence[int],
-    first: RecomputedPoint,
-    control: Control,
-    within: int,
-) -> list[RecomputedPoint]:
-    """Return points of a large graph: programs of falling peaks until a plan is within the limit, then cheaper ones.
-
-    The plan of `first`, which has no clones, determines how far below the limit a program's live peak must be.
-    """
-    points = [first]
-    rows, descent = list[Drops](), None
-    best: int | None = None
-    for _ in range(_AIMS):
-        last = points[-1]
-        # If no time would remain to plan the result of another search, end the search.
-        is_late = control.remaining_s < PLANNED_S * len(graph.ops)
-        if control.is_over or is_late or best == 0 or (last.extra_cost == 0 and last.peak <= within):
-            break
-        # Plans exceed their live peaks by similar ratios, so aim for a live peak whose plan would meet the limit.
-        aim = int(within * min(1, last.live_peak / last.peak) * (1 - len(points) * _MARGIN))
-        if last.peak <= within:
-            aim = max(aim, last.live_peak)
-        with control.child(_AIM_SHARE).search_control(WORK_PER_S) as watched:
-            if descent is None:
-                descent = Descent(DropSearch(Stays(graph, order, costs, watched.raised), watched))
-                rows = descent.reach_limit(aim)
-            else:
-                descent.search.set_control(watched)
-                descent.search_lower(aim)
-        drops = descent.cheapest_within(aim)
-        known = None if drops is None else _peak_and_runs(graph, descent.search.stays.runs_with_drops(drops))
-        if known is None or known[0] > aim:
-            continue
-        extra_cost = sum(costs[v] for v in known[1]) - sum(costs)
-        if best is None or extra_cost < best:
-            # The descent has already improved the program's order, so plan the program without another search.
-            points += points_of(graph, costs, [known[1]], control.child(_AIM_SHARE), is_ordered=True)
-            best = min((point.extra_cost for point in points if point.peak <= within), default=None)
-    if descent is None or best is None or control.is_over:
-        return points
-    higher = [descent.search.stays.runs_with_drops(drops) for drops in reversed(rows[:-1])]
-    return points + points_of(graph, costs, higher, control, is_ordered=True)
+        points += [again.model_copy(update={"lower_bound": point.lower_bound}) for again in found]
+    return drop_dominated(points, options, most)
 
 
 def drop_dominated(points: Sequence[RecomputedPoint], options: OrderOptions, most: int | None) -> list[RecomputedPoint]:
@@ -299,7 +267,9 @@ def drop_dominated(points: Sequence[RecomputedPoint], options: OrderOptions, mos
 
     The point without clones is kept in any case, and is the first one.
     """
-    chosen = [points[0]]
+    first = points[0]
+    again = (point for point in points if (point.order, point.extra_cost) == (first.order, first.extra_cost))
+    chosen = [min(again, key=lambda point: point.peak)]
     for point in sorted(points[1:], key=lambda point: (point.extra_cost, point.peak)):
         if most is not None and point.extra_cost > most:
             continue

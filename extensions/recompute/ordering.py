@@ -125,14 +125,15 @@ class Ordering:
                 points = points_of(self.graph, costs, [self._search.best_order()], control, is_ordered=True)
                 if not points:
                     return
-                last = self._add_bound(points[0])
+                last = self.add_bound(points[0])
                 yield last
 
     @property
     def _peak(self) -> int:
         return peak_of(self.graph, self._search.best_order())
 
-    def _add_bound(self, point: RecomputedPoint) -> RecomputedPoint:
+    def add_bound(self, point: RecomputedPoint) -> RecomputedPoint:
+        """Return the point of an order without clones with the lower bound that the search for orders has proved."""
         bound = max(point.lower_bound, self._search.bound_inside)
         status = "optimal" if point.peak == bound else "feasible"
         return point.model_copy(update={"lower_bound": bound, "status": status})

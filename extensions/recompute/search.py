@@ -6,13 +6,15 @@ the top of the queue. At the end, unneeded drops are undone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from heapq import heapify, heappop, heappush
 
 import numpy as np
 
 from memplan.extensions.recompute.stays import Drops, Stays
 from memplan.planner.model.buffer_table import I64
+from memplan.programs.order.search.solve import WORK_PER_S
 from memplan.solvers.search.control import Control
 
 _BATCH = 24
@@ -39,17 +41,22 @@ class DropSearch:
         self._control, self._spent = control, self.stays.work
         self.stays.flag = control.raised
 
+    @contextmanager
+    def share(self, part: float) -> Iterator[None]:
+        """Limit the search within the block to a part of the remaining time."""
+        whole = self._control
+        with whole.child(part).search_control(WORK_PER_S) as watched:
+            self.set_control(watched)
+            yield
+        self.set_control(whole)
+
     def empty_drops(self) -> Drops:
         """Return the drops of the original program: it drops (does not keep) each tensor only after its last use."""
         return self._evaluated_drops(self._first.astype(np.int64), self.stays.places, 0)
 
     def drops_within(self, start: Drops, budget: int) -> Drops:
         """Return `start` with more drops (times without a tensor), so that the peak (nearly) meets the budget."""
-        return self._undo_costliest(self._lower_to_budget(start, budget), budget)
-
-    def undo_unneeded(self, drops: Drops, budget: int) -> Drops:
-        """Return the given drops (times without a tensor) without those that the budget does not need."""
-        return self._undo_costliest(drops, budget)
+        return self.undo_unneeded(self._lower_to_budget(start, budget), budget)
 
     def is_over(self) -> bool:
         """Report the work done since the last call to the control; return True once the time is over."""
@@ -122,7 +129,7 @@ class DropSearch:
             gain = now.excess - excess if peak >= 0 else 0.0
             yield change, gain / (self._price + max(0, cost - now.cost)) if gain > 0 else 0.0
 
-    def _undo_costliest(self, now: Drops, budget: int) -> Drops:
+    def undo_unneeded(self, now: Drops, budget: int) -> Drops:
         """Undo drops (times without a tensor), costliest first, if the budget does not need them; return the others."""
         # A program above the budget must not get worse, so keep at least its present peak.
         goal = max(budget, now.peak)
@@ -152,10 +159,3 @@ def peak_steps(peak: int, least: int, count: int) -> list[int]:
         return [max(least, 0)] if least < peak else []
     ratio = (least / peak) ** (1 / count)
     return sorted({max(least, min(peak - 1, int(peak * ratio**k))) for k in range(1, count + 1)}, reverse=True)
-
-
-def largest_operation_bytes(stays: Stays) -> int:
-    """Return the most bytes that one operation needs; every program's peak is at least as high."""
-    graph = stays.graph
-    size = graph.working_bytes
-    return max((sum(size[t] for t in {*row.inputs, *row.outputs}) + row.work for row in graph.ops), default=0)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from lab.ledger.answers import FOLDERS
 from lab.ledger.rows import WORK_PER_S, Row
-from lab.support.hard_suite import GENERATED, MINIMALLOC, SCRATCHPADS
+from lab.support.hard_suite import GENERATED, MINIMALLOC, SCRATCHPADS, STEPS
 from lab.support.library_answers import WAYS
 from memplan.extensions.library.entries import Entry, ProblemLibrary
 
@@ -39,12 +39,14 @@ _MEMORIES = {
     **{f"500 buffers, half aligned to 4,096, seed {seed}": (f"n=500,coarse=50,seed={seed}", 80) for seed in (1, 2)},
     "1,000 buffers, half aligned to 4,096": ("n=1000,coarse=50", 80),
     "1,000 buffers, four memories": ("n=1000,slower=2", 80),
+    "3,000 buffers, half aligned to 4,096": ("n=3000,coarse=50", 80),
     "3,000 buffers, four memories": ("n=3000,slower=2", 80),
     "10,000 buffers": ("n=10000", 80),
 }
 """The drawn problems of several memories: their family's parameters, and their work limits in seconds."""
-_SCRATCHPAD_S = {"A 80": 240, "H 50": 240, "H 80": 240, "": 80}
-"""Work limits of memory-choice problems in seconds of counted work; 240 and 80 take about 15 and 7 s of CPU time."""
+_SCRATCHPAD_S = {"A 80": 240, "H 50": 240, "H 80": 240, "convnext_tiny_b4 20": 80, "": 80, "step": 1}
+"""Work limits of memory-choice problems in seconds of counted work; 240 and 80 take about 15 and 7 s of CPU time, and 1
+takes 5 to 13 s for a training step (`step`)."""
 _OF_ENGINES = "library:rules/problems/drawn-conflicts-relative-sharing-28.json"
 """A problem with constraint kinds that the exact search does not support, so that engines must solve it."""
 _OF_ONE = {"few": "prices-in-two-pools", "lemmas": "mixed-alignments", "parts": "models-in-turns"}
@@ -69,7 +71,7 @@ def questions() -> Iterator[Row]:
         old = f"library:peak/plans/minimalloc-{letter}.csv"
         yield Row(f"keep/{letter}", f"plan 'drawn:{letter.upper()} shrunk 5@1' --keep {old}", WORK_PER_S)
     for name in SCRATCHPADS:
-        seconds = _SCRATCHPAD_S.get(name, _SCRATCHPAD_S[""])
+        seconds = _SCRATCHPAD_S.get(name, _SCRATCHPAD_S["step" if name.startswith(STEPS) else ""])
         yield Row(f"scratchpad/{name}", f"plan 'scratchpad:{name}'", seconds * WORK_PER_S)
     for name, (parameters, seconds) in _MEMORIES.items():
         yield Row(f"memories/{name}", f"plan 'drawn:memories:{parameters}'", seconds * WORK_PER_S)

@@ -45,16 +45,19 @@ STEPS = ("resnet50_b8", "convnext_tiny_b4")
 SCRATCHPADS = (
     *(f"{letter} {percent}" for letter in "ACHK" for percent in (50, 80)),
     *(f"{step} {percent}" for step in STEPS for percent in (20, 50, 80)),
+    "resnet50_b8 50 2",
 )
-"""Names of problems: a MiniMalloc file's letter or a training step, and the fast memory in percent of the live peak."""
+"""Names of problems: a MiniMalloc file's letter or a training step, the fast memory in percent of the live peak, and
+the number of equal parts into which it is divided, if there are several."""
 
 
 def scratchpad(name: str) -> Problem:
     """Return a problem of choosing buffers for a fast memory, whose size is a percentage of the live peak.
 
-    Each byte of a buffer in the slow memory costs two to four transfers.
+    Each byte of a buffer in the slow memory costs two to four transfers; in the second part of the fast memory, a
+    quarter of these.
     """
-    letter, percent = name.split()
+    letter, percent, parts = [*name.split(), "1"][:3]
     whole = pose(str(FOLDER.parent / "torch_train" / f"{letter}.csv")) if letter in STEPS else problem(letter)
     table, rng = whole.buffers, random.Random(1)
     change = np.zeros(int(table.end.max()) + 1, dtype=np.int64)
@@ -67,8 +70,9 @@ def scratchpad(name: str) -> Problem:
             zip(*map(np.ndarray.tolist, (table.size, table.start, table.end)), strict=True)
         )
     ]
-    fast = {"name": "fast", "size": peak * int(percent) // 100 // _UNIT * _UNIT, "alignment": _UNIT}
-    pools = [fast, {"name": "slow", "cost": 1.0, "alignment": _UNIT}]
+    size = peak * int(percent) // 100 // int(parts) // _UNIT * _UNIT
+    fast = [{"name": f"fast{k or ''}", "size": size, "cost": k / 4, "alignment": _UNIT} for k in range(int(parts))]
+    pools = [*fast, {"name": "slow", "cost": 1.0, "alignment": _UNIT}]
     return Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
 
 

@@ -22,8 +22,11 @@ from memplan import (
     read_graph,
 )
 from memplan.extensions.recompute import points
+from memplan.extensions.recompute.annealing import Annealing
 from memplan.extensions.recompute.clone_check import check_rewriting
 from memplan.extensions.recompute.rewrite import clone_graph, relax_clones
+from memplan.extensions.recompute.search import DropSearch
+from memplan.extensions.recompute.stays import Stays
 from memplan.extensions.recompute.tests.recompute_oracle import bytes_of_runs, min_extra_cost, min_peak
 from memplan.planner.errors import OperationsError, TimeOverError
 from memplan.programs.operations.costs import costs_of
@@ -169,6 +172,21 @@ def test_a_peak_limit_is_met_at_low_cost_and_a_cost_limit_is_kept() -> None:
     assert cheap.points[-1].extra_cost <= 0.05 * cheap.cost
     assert cheap.points[-1].peak < 30_000_000
     assert not recompute_answer(_graph_with_late_reader(4), within=10).is_within
+
+
+@pytest.mark.slow
+def test_programs_within_falling_budgets_reach_peaks_that_greedy_drops_do_not() -> None:
+    graph = layered_graph(random.Random(0), 120, 10)
+    with Control.from_limit(60).search_control(1) as control:
+        search = DropSearch(Stays(graph, range(120), costs_of(graph), control.raised), control)
+        start = search.empty_drops()
+        limit = start.peak * 78 // 100
+        assert search.drops_within(start, limit).peak > limit
+        annealing = Annealing(search, [limit], [])
+        annealing.approach(limit, start)
+    found = annealing.best_drops(limit)
+    assert found is not None
+    assert bytes_of_runs(graph, search.stays.runs_with_drops(found)) == found.peak <= limit
 
 
 def test_an_input_stays_after_its_last_use_for_operations_that_run_again() -> None:
