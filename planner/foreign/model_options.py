@@ -48,7 +48,7 @@ def _sizes_by_name(value: object, info: ValidationInfo) -> object:
             rule = f"must be {FORM_OF[info.field_name or '']}, got {excerpt(entry)}{meant}"
             raise PydanticCustomError("rule", "{rule}", {"rule": rule})
         if name in named_sizes:
-            rule = f"must be given once for each name, got {excerpt(name)} again"
+            rule = f"must be given once for each name, got {excerpt(name)} again: keep one, such as {entry}"
             raise PydanticCustomError("rule", "{rule}", {"rule": rule})
         named_sizes[name] = tuple(map(int, sizes)) if is_shape else int(text)
     return named_sizes
@@ -142,9 +142,16 @@ class ModelOptions(WireValue):
         """Raise OptionError if an option is set that applies only to models; called if the file is not a model."""
         if wrong := {name: getattr(self, name) for name in _FOR_MODELS if self.is_set(name)}:
             # file_readers() imports the modules of all systems, which is slow, so call it only for the error.
-            rule = f"applies only to models ({', '.join(file_readers())})"
+            readers = file_readers()
+            of = {name: [each for each, row in readers.items() if name in row.options] or readers for name in wrong}
             raise OptionError(
-                *((Option(name), f": {rule}, got {excerpt(value)}: leave it out") for name, value in wrong.items())
+                *(
+                    (
+                        Option(name),
+                        f": applies only to models ({', '.join(of[name])}), got {excerpt(value)}: leave it out",
+                    )
+                    for name, value in wrong.items()
+                )
             )
 
 

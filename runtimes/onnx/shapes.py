@@ -89,7 +89,11 @@ class NodeShapes:
                 types_of_node = {**types_of_node, **self._fold_types(node, known)}
         if not any(one in self.causes for one in node.input if one and not is_known(types.get(one))):
             of_values = node.op_type in _OF_VALUES or any(one and one not in known for one in node.input[1:])
-            why = "has outputs whose sizes depend on computed values" if of_values else f"has no known shapes: {_SAVE}"
+            why = (
+                "has outputs whose sizes depend on computed values: export them as constants"
+                if of_values
+                else f"has no known shapes: {_SAVE}"
+            )
             open_ones = [name for name in node.output if not is_known(types_of_node.get(name))]
             self._mark_unknown(open_ones, f"{node_name(node, k)} {why}")
         return types_of_node
