@@ -17,7 +17,7 @@ from memplan.planner.model.sizes import parse_size
 REGRESSED = 1
 FOUND_WRONG = 3
 RUN_FAILED = 4
-_LEAST_MEMORY, _DEFAULT = 2**26, "the default is 8GiB"
+_LEAST_MEMORY = 2**26
 _SUITES = "Folders of problems, or files."
 _FILE = click.Path(path_type=Path)
 
@@ -130,5 +130,5 @@ def _size_in_bytes(text: str) -> int:
     except ValueError as error:
         raise OptionError(f"memory-limit: {error}") from None
     if size < _LEAST_MEMORY:
-        raise OptionError(f"memory-limit: must be at least 64MiB, for Python itself, got {excerpt(text)}", way=_DEFAULT)
+        raise OptionError(f"memory-limit: must be at least 64MiB for Python, got {excerpt(text)} (the default is 8GiB)")
     return size

@@ -274,11 +274,7 @@ def _set_input_shape(inputs: Mapping[str, ValueInfoProto], name: str, sizes: tup
     pairs = zip(dims, sizes, strict=False)
     if not fits or any(dim.HasField("dim_value") and dim.dim_value != size for dim, size in pairs):
         got = ",".join(map(str, sizes))
-        raise OptionError.from_rule(
-            "dims",
-            f"must match the model's shape of {excerpt(name)} ({shape}), got {got}",
-            way="give a size for each of its dimensions",
-        )
+        raise OptionError.from_rule("dims", f"must match each dimension of {excerpt(name)} ({shape}), got {got}")
     del kind.shape.dim[:]
     for size in sizes:
         kind.shape.dim.add(dim_value=size)

@@ -52,14 +52,10 @@ def write_tflm(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
             raise FormatError((found, Option("to", "c"), " or ", Option("to", "ld")))
     places = _planned_offsets(layout)
     offsets = [_AT_RUN_TIME if tensor.is_constant else _offset_in_plan(tensor, places) for tensor in model.tensors]
-    read = [name for name in layout.problem.read_with or () if name not in _HARMLESS]
-    _refuse_a_larger_arena(model, offsets, read)
+    harmless = ("target", "kernels", "dims", "scratch", "capacity")
+    _refuse_a_larger_arena(model, offsets, [name for name in layout.problem.read_with or () if name not in harmless])
     content = struct.pack(f"<{3 + len(offsets)}i", _VERSION, _SUBGRAPHS, len(offsets), *offsets)
     return {"": set_metadata(layout.model, OFFLINE_PLAN, content)}
-
-
-_HARMLESS = ("target", "kernels", "dims", "scratch", "capacity")
-"""Options of a plan that do not make it larger than that of TFLite Micro."""
 
 
 def _refuse_a_larger_arena(model: Model, offsets: Sequence[int], read: Sequence[str]) -> None:
