@@ -169,7 +169,7 @@ def target_of(name: str | None, kernels: str | None) -> Target:
         chip, _, linked = core.partition("/")
         both = ("; give ", Option("target", chip), " ", Option("kernels", linked)) if linked in KERNELS else ()
         near = did_you_mean(core, (*_BOARDS, *ABIS)) or "; give the processor of another board, as cortex-m4"
-        hint = "; only `memplan check` takes several" if "," in core else "" if both else near
+        hint = "; only check takes several" if "," in core else "" if both else near
         hint = f"; kernels follow their processor after a slash, as CHIP/{core}" if core in KERNELS else hint
         rule = f"must be one of {', '.join((*ABIS, *_BOARDS))}, got {excerpt(name)}{hint}"
         raise OptionError.from_rule("target", rule, *both)
