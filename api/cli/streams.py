@@ -177,11 +177,11 @@ def refuse_files(line: CommandLine) -> bool:
         if suffix_of(path) not in suffixes and not is_named:
             names = ", ".join(sorted(suffixes - {"", FOLDER}))
             words = f"`memplan convert {arguments.get('problem')} plan.json -o {shlex.quote(path)}`"
-            is_converted = suffix_of(path) in _OF_CONVERT and "problem" in arguments
+            is_converted = suffix_of(path) in _OF_CONVERT and "problem" in arguments and ".c" not in suffixes
             way = f": {words} makes this file from a plan" if is_converted else ""
             raise OptionError(f"output: must end in {names}, got {excerpt(path)}{way}")
         if path != STANDARD and os.path.realpath(path) in read:
-            raise OptionError(f"output: must not be a file that the command reads, got {path}")
+            raise OptionError(f"output: must not be a file that the command reads, got {path}: name another")
         if suffix_of(path) in command.needs_plans and arguments["server"] is not None:
             reason = "because a server's answers lack the file's plans"
             raise OptionError(f"output: must not be {path} with --server, {reason}")

@@ -17,6 +17,7 @@ from memplan.planner.model.sizes import parse_size
 REGRESSED = 1
 FOUND_WRONG = 3
 RUN_FAILED = 4
+_LEAST_MEMORY = 2**26
 _SUITES = "Folders of problems, or files."
 _FILE = click.Path(path_type=Path)
 
@@ -83,8 +84,9 @@ def bench(
     require_time_limit(time_limit, "time-limit")
     if plot is not None:
         refuse_unwritable(str(plot))
-        if plot.suffix != ".svg":
-            raise OptionError(f"plot: must end in .svg, got {excerpt(str(plot))}")
+    for name, path, suffixes in (("output", output, (".jsonl", ".csv", "")), ("plot", plot, (".svg",))):
+        if path is not None and path.suffix not in suffixes:
+            raise OptionError(f"{name}: must end in {' or '.join(filter(None, suffixes))}, got {excerpt(str(path))}")
     wanted = jobs(
         suites, _solver_names(solvers), _seed_numbers(seeds), time_limit, _size_in_bytes(memory_limit), is_warm=not cold
     )
@@ -124,6 +126,9 @@ def _seed_numbers(text: str) -> list[int]:
 def _size_in_bytes(text: str) -> int:
     """Return the bytes of a size such as `4GiB`. Raises OptionError for any other text."""
     try:
-        return parse_size(text)
+        size = parse_size(text)
     except ValueError as error:
         raise OptionError(f"memory-limit: {error}") from None
+    if size < _LEAST_MEMORY:
+        raise OptionError(f"memory-limit: must be at least 64MiB for Python, got {excerpt(text)} (the default is 8GiB)")
+    return size

@@ -12,7 +12,7 @@ from typing import IO, Annotated, Any, Literal, get_args
 
 from pydantic import AliasChoices, Field, ValidationError
 
-from memplan.planner.errors import FormatError, prefix_sentence, sentences
+from memplan.planner.errors import FormatError, excerpt, prefix_sentence, sentences
 from memplan.planner.model.plan import Status, StopReason
 from memplan.planner.model.rows import WireValue
 
@@ -113,6 +113,10 @@ def read_results(path: Path) -> list[Result]:
     except OSError as error:
         raise FormatError(f"{path}: {error.strerror}") from error
     if path.suffix == _CSV and lines:
+        if not lines[0].startswith(b"instance,solver,"):
+            got = excerpt(lines[0].decode(errors="replace"))
+            rule = f"must be rows of bench, with columns instance,solver,..., got {got}"
+            raise FormatError(f"{path}: {rule}", way="name another file")
         csv.field_size_limit(1 << 30)  # A curve has many moments.
         lines = list(map(_json_line, csv.DictReader(line.decode(errors="replace") for line in lines)))
     rows = []

@@ -48,7 +48,9 @@ def jobs(
     for solver in solvers:
         if solver not in all_solvers and peers.find(solver) is None:
             others = f"one of {', '.join((*PEERS, *ORDERERS))}, {ALONE}SOLVER, or module:function"
-            near = did_you_mean(solver, all_solvers)
+            several = solver.split()
+            is_list = len(several) > 1 and {*several} <= {*all_solvers}
+            near = did_you_mean(solver, (",".join(several),) if is_list else all_solvers)
             raise OptionError(
                 f"solvers: must be one that `memplan solvers` lists, {others}, got {excerpt(solver)}{near}"
             )

@@ -53,6 +53,8 @@ def _set_target(call: Call) -> None:
             raise OptionError(f"output: must not be a file that the command reads, got {excerpt(output)}: name another")
         refuse_unwritable(output)
         target = call.flags["to"] or target_of_name(output)
+        if {target, Path(output).suffix[1:]} == {"csv", "json"}:
+            call.say(f"warning: {output} is written as {target}, as --to says, not as its suffix says")
         call.change(to=target)
         if call.flags["prefix"] is None and ((target in EXPORTERS and target != TFLITE) or call.flags["c_array"]):
             call.change(prefix=Path(output).stem or output)

@@ -48,7 +48,7 @@ def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
     if len(problem.pools) > 1:
         raise OptionError(f"heaps: applies only to a problem with one pool, got {len(problem.pools)} pools")
     instance = compile_problem(problem)
-    extra = instance.features - {"holes", "conflicts", "alignment", "capacity"}
+    extra = instance.features - {"holes", "conflicts", "alignment"}
     # A compiled instance omits the rules of buffers that fit nowhere, so read the rules from the problem.
     extra |= {name for name, rows in problem.buffers.rules.items() if rows}
     if extra := extra | ({"together"} if problem.together else set()):

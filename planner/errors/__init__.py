@@ -321,8 +321,9 @@ def _value_sentence(rule: str) -> Callable[[Mapping[str, Any]], str]:
 
 
 def _list_hint(error: Mapping[str, Any]) -> str:
-    if error["loc"][-1:] in (("budgets",), ("capacity",)) and isinstance(error["input"], Mapping) and error["input"]:
-        return f" (did you mean {[f'{name}={size}' for name, size in error['input'].items()]}?)".replace("'", '"')
+    if error["loc"][-1:] in (("budgets",), ("capacity",)) and isinstance(given := error["input"], (Mapping, int)):
+        texts = [str(given)] if isinstance(given, int) else [f"{name}={size}" for name, size in given.items()]
+        return f" (did you mean {texts}?)".replace("'", '"') if texts else ""
     return "" if error["loc"] and isinstance(error["loc"][-1], int) else list_hint(error["input"])
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from memplan.planner.errors import Option, OptionError, excerpt
+from memplan.planner.errors import Option, OptionError, Sentence, excerpt
 from memplan.planner.errors.did_you_mean import byte_count_hint
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireValue
 from memplan.planner.model.sizes import parse_size
@@ -48,7 +48,7 @@ def _sizes_by_name(value: object, info: ValidationInfo) -> object:
             rule = f"must be {FORM_OF[info.field_name or '']}, got {excerpt(entry)}{meant}"
             raise PydanticCustomError("rule", "{rule}", {"rule": rule})
         if name in named_sizes:
-            rule = f"must be given once for each name, got {excerpt(name)} again"
+            rule = f"must be given once for each name, got {excerpt(name)} again: keep one, such as {entry}"
             raise PydanticCustomError("rule", "{rule}", {"rule": rule})
         named_sizes[name] = tuple(map(int, sizes)) if is_shape else int(text)
     return named_sizes
@@ -142,10 +142,12 @@ class ModelOptions(WireValue):
         """Raise OptionError if an option is set that applies only to models; called if the file is not a model."""
         if wrong := {name: getattr(self, name) for name in _FOR_MODELS if self.is_set(name)}:
             # file_readers() imports the modules of all systems, which is slow, so call it only for the error.
-            rule = f"applies only to models ({', '.join(file_readers())})"
-            raise OptionError(
-                *((Option(name), f": {rule}, got {excerpt(value)}: leave it out") for name, value in wrong.items())
-            )
+            readers, said = file_readers(), list[Sentence]()
+            for name, value in wrong.items():
+                models = [each for each, row in readers.items() if name in row.options] or readers
+                rule = f": applies only to models ({', '.join(models)}), got {excerpt(value)}: leave it out"
+                said.append((Option(name), rule))
+            raise OptionError(*said)
 
 
 _FOR_MODELS = [name for name in ModelOptions.model_fields if name != "alignment"]

@@ -172,7 +172,8 @@ def _validated_headings(first: list[list[str]], layout: Layout) -> dict[str, str
     missing = [name for name in layout.required if layout.fields[name] not in columns]
     if missing:
         got = f"{_cell_excerpt(','.join(names))}, without {', '.join(missing)}"
-        raise FormatError(f"first line: must name the columns {','.join(layout.required)}, got {got}")
+        way = "give a plan of this problem" if missing == ["offset"] else None
+        raise FormatError(f"first line: must name the columns {','.join(layout.required)}, got {got}", way=way)
     return columns
 
 

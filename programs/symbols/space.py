@@ -84,7 +84,7 @@ class Space:
             low, high = symbol.steps
             if high is not None and high < low:
                 if symbol.max is not None and symbol.max < symbol.min:
-                    wrong.append(f"symbols.{name}.max: must be at least min ({symbol.min}), got {symbol.max}")
+                    wrong.append(f"symbols.{name}.max: must be at least min ({symbol.min}), got {symbol.max}: swapped?")
                     continue
                 divisor = f" that are multiples of {symbol.multiple_of}" if symbol.multiple_of > 1 else ""
                 wrong.append(f"symbols.{name}: must have a value from {symbol.min} to {symbol.max}{divisor}")

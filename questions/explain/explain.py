@@ -169,7 +169,8 @@ def _problem_to_fit(problem: Problem | None, graph: OperationGraph | None, capac
     """
     if problem is not None:
         if capacity is not None:
-            raise InputError("capacity: applies only with a graph, because a problem contains the sizes of its pools")
+            rule = f"applies only with a graph, because a problem contains the sizes of its pools, got {capacity}"
+            raise InputError(f"capacity: {rule}: write problem.with_capacity({capacity})")
         return problem
     if graph is None:
         raise InputError("problem or graph: one of them is required, got neither")

@@ -32,6 +32,8 @@ class Selection(NamedTuple):
         field_names = {name: None for model in models for name in _json_field_names(model)}
         names = [name.strip() for text in fields for name in text.split(",")]
         for name in (each.removeprefix("-") for each in names):
+            if name in formats:
+                raise OptionError(f"format: must be one form, or fields, got {excerpt(','.join(names))}: name one form")
             if name not in field_names:
                 option, or_format = ("format", f" {', '.join(formats)}, or") if formats else (FIELDS, "")
                 rule = f"{option}: must name{or_format} fields of the answer ({', '.join(field_names)})"

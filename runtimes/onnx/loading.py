@@ -269,12 +269,12 @@ def _set_input_shape(inputs: Mapping[str, ValueInfoProto], name: str, sizes: tup
         raise OptionError.from_rule("dims", f"must be an input of the model ({names}), got {excerpt(name)}")
     kind = inputs[name].type.tensor_type
     dims = list(kind.shape.dim)
-    shape = ",".join(str(dim.dim_value) if dim.HasField("dim_value") else "?" for dim in dims)
+    shape = ",".join(str(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or "?" for dim in dims)
     fits = not kind.HasField("shape") or len(dims) == len(sizes)
     pairs = zip(dims, sizes, strict=False)
     if not fits or any(dim.HasField("dim_value") and dim.dim_value != size for dim, size in pairs):
         got = ",".join(map(str, sizes))
-        raise OptionError.from_rule("dims", f"must match the model's shape of {excerpt(name)} ({shape}), got {got}")
+        raise OptionError.from_rule("dims", f"must match each dimension of {excerpt(name)} ({shape}), got {got}")
     del kind.shape.dim[:]
     for size in sizes:
         kind.shape.dim.add(dim_value=size)

@@ -34,6 +34,7 @@ _MOST_ELEMENTS = 1 << 16
 """The maximum number of elements of a constant whose values are tracked; shapes, pads and indices have fewer."""
 _OF_VALUES = {"NonZero", "NonMaxSuppression", "Unique", "Compress", "StringSplit"}
 """Operators whose output size depends on the values of their inputs."""
+_COMPUTED = "has outputs whose sizes depend on computed values: export them as constants"
 _SAVE = "save the model with the shapes of all values in it"
 Types = ChainMap[str, "TypeProto"]
 Known = ChainMap[str, "np.ndarray[Any, Any]"]
@@ -89,7 +90,7 @@ class NodeShapes:
                 types_of_node = {**types_of_node, **self._fold_types(node, known)}
         if not any(one in self.causes for one in node.input if one and not is_known(types.get(one))):
             of_values = node.op_type in _OF_VALUES or any(one and one not in known for one in node.input[1:])
-            why = "has outputs whose sizes depend on computed values" if of_values else f"has no known shapes: {_SAVE}"
+            why = _COMPUTED if of_values else f"has no known shapes: {_SAVE}"
             open_ones = [name for name in node.output if not is_known(types_of_node.get(name))]
             self._mark_unknown(open_ones, f"{node_name(node, k)} {why}")
         return types_of_node

@@ -52,12 +52,13 @@ def write_tflm(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
             raise FormatError((found, Option("to", "c"), " or ", Option("to", "ld")))
     places = _planned_offsets(layout)
     offsets = [_AT_RUN_TIME if tensor.is_constant else _offset_in_plan(tensor, places) for tensor in model.tensors]
-    _refuse_a_larger_arena(model, offsets)
+    harmless = ("target", "kernels", "dims", "scratch", "capacity")
+    _refuse_a_larger_arena(model, offsets, [name for name in layout.problem.read_with or () if name not in harmless])
     content = struct.pack(f"<{3 + len(offsets)}i", _VERSION, _SUBGRAPHS, len(offsets), *offsets)
     return {"": set_metadata(layout.model, OFFLINE_PLAN, content)}
 
 
-def _refuse_a_larger_arena(model: Model, offsets: Sequence[int]) -> None:
+def _refuse_a_larger_arena(model: Model, offsets: Sequence[int], read: Sequence[str]) -> None:
     """Raise FormatError if a plan with these offsets may need a larger arena than TFLite Micro's own plan.
 
     The need is unknown with scratch of unknown size, because the runtime places such scratch around the plan.
@@ -74,10 +75,9 @@ def _refuse_a_larger_arena(model: Model, offsets: Sequence[int]) -> None:
     ]
     least = own.size + sum(rounded_bytes(tensor) for tensor in moved)
     if ours.size > least:
-        raise FormatError(
-            f"plan: must not take a larger arena than TFLite Micro's own planner ({least} bytes with scratch), "
-            f"got {ours.size}; keep the model as it is, or give the planner more time"
-        )
+        rule = f"plan: must not take a larger arena than TFLite Micro's own planner ({least} bytes with scratch)"
+        ways = [part for name in read for part in (" without ", Option(name, ""))] or [" with more time"]
+        raise FormatError((f"{rule}, got {ours.size}; keep the model as it is, or plan it", *ways))
 
 
 def _planned_offsets(layout: VerifiedLayout) -> dict[int | str, int]:

@@ -168,7 +168,8 @@ def target_of(name: str | None, kernels: str | None) -> Target:
     if core not in ABIS:
         chip, _, linked = core.partition("/")
         both = ("; give ", Option("target", chip), " ", Option("kernels", linked)) if linked in KERNELS else ()
-        hint = "" if both else did_you_mean(core, (*_BOARDS, *ABIS))
+        near = did_you_mean(core, (*_BOARDS, *ABIS)) or "; give the processor of another board, as cortex-m4"
+        hint = "; only check takes several" if "," in core else "" if both else near
         hint = f"; kernels follow their processor after a slash, as CHIP/{core}" if core in KERNELS else hint
         rule = f"must be one of {', '.join((*ABIS, *_BOARDS))}, got {excerpt(name)}{hint}"
         raise OptionError.from_rule("target", rule, *both)

@@ -99,18 +99,6 @@ def test_compare_names_no_planner_for_a_format_whose_planner_is_unknown(tmp_path
     assert found["saved"] == found["nothing_shared"] - found["memplan_with_views"]["peak"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--dim", "a=1", "--dim", "a=2"], 'dim: must be given once for each name, got "a" again'),
-        (["--dim", "batch=1"], '{file}: dim: must not be given, as TFLite names no dimensions, got "batch"'),
-    ],
-)
-def test_wrong_options_for_models_are_reported(file: str, capfd: Captured, arguments: list[str], sentence: str) -> None:
-    assert main(["compare", file, *arguments]) == 2
-    assert capfd.readouterr().err.startswith(f"memplan: error: {sentence.replace('{file}', file)}")
-
-
 def test_convert_prints_the_operations_of_a_file(file: str, capfd: Captured) -> None:
     assert main(["convert", file, "--program"]) == 0
     found = json.loads(capfd.readouterr().out)

@@ -140,16 +140,3 @@ def test_files_that_share_nothing_are_planned_separately(tmp_path: Path, capfd: 
 def test_an_application_is_planned_like_any_other_problem(capfd: Captured) -> None:
     found = run_plan(capfd, EXAMPLES / "application.json")
     assert (found["status"], found["peak"]) == ("optimal", 35840)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--together", "none"], "applies only with several files, got"),
-        (["--persistent", "a/x"], "persistent: applies only with several files, got"),
-        ([str(KWS), "--together", "none", "--order", "best"], "order: best must not be given with several files"),
-    ],
-)
-def test_invalid_flags_for_several_files_are_refused(arguments: list[str], message: str, capfd: Captured) -> None:
-    assert main(["plan", str(KWS), *arguments]) == 2
-    assert message in capfd.readouterr().err

@@ -25,6 +25,7 @@ from memplan.api.cli.streams import (
     write_output,
 )
 from memplan.planner.errors import FormatError, OptionError, Sentence, add_way, excerpt
+from memplan.planner.errors.did_you_mean import closest_word, did_you_mean
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import UNLIMITED, named_size
 from memplan.planner.systems import file_readers
@@ -87,7 +88,10 @@ def _parse_tables(data: bytes, folder: Path, of_all: bool, given: Path) -> Table
         elif not is_default and not (folder / key).is_file():
             if of_all:
                 meant = given / key if folder == Path() else (given / key).resolve()
-                hint = f" (did you mean {excerpt(str(meant))}?)" if meant.is_file() else ""
+                inner = (f"{key}.{name}" for name in table if (folder / f"{key}.{name}").is_file())
+                near = next(inner, None) or closest_word(key, [each.name for each in folder.iterdir()])
+                near = str(meant) if meant.is_file() else near
+                hint = f" (did you mean {excerpt(near)}?)" if near else ""
                 wrong.append(f"{where}: must be the quoted path of an existing file in {folder}{hint}")
         else:
             tables[None if is_default else (folder / key).resolve()] = _table_flags(table, where, folder, wrong)
@@ -109,7 +113,7 @@ def _table_flags(table: Mapping[str, Any], where: str, folder: Path, wrong: list
             flags[_FILES[key]] = str(folder / str(value))
         else:
             names = ", ".join((*_KEYS, *(() if where == "default" else _FILES)))
-            wrong.append(f"{where}: must have known keys only ({names}), got {excerpt(key)}")
+            wrong.append(f"{where}: must have known keys only ({names}), got {excerpt(key)}{did_you_mean(key, _KEYS)}")
     try:
         options_given(ReadOptions, flags)
         Tolerance.from_text(options_given(CheckOptions, flags).tolerance)

@@ -85,7 +85,7 @@ def revoke(name: str) -> None:
     """Revoke a key. After at most two seconds no server accepts it. Its name cannot be used again."""
     with _open_keys() as stored_keys:
         if not stored_keys.revoke(name, time.time()):
-            raise OptionError(f"name: must be the name of an active key, got {excerpt(name)}")
+            raise OptionError(f"name: must be the name of an active key (keys list shows them), got {excerpt(name)}")
     print_message(f"memplan: key {name} is revoked")
 
 

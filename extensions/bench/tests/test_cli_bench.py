@@ -123,25 +123,6 @@ def test_bench_compare_prints_only_changes_and_exits_with_1_for_a_regression(
     assert capfd.readouterr().out.startswith("better: ")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "bench: must have a SUITE to run, RESULTS to report on (-o) or --compare"),
-        ([SUITE, "--seeds", "1,x"], 'seeds: must be integers with commas between, such as 1,2,3, got "1,x"'),
-        ([SUITE, "--memory-limit", "much"], 'memory-limit: must be a size such as 4096, 64kB or 1MiB, got "much"'),
-        ([SUITE, "-o", "/nowhere/x"], "/nowhere/x: No such file or directory"),
-        (["--compare", "/nowhere/x", "/nowhere/y"], "/nowhere/x: No such file or directory"),
-    ],
-)
-def test_a_wrong_command_line_ends_with_status_2(
-    arguments: list[str], message: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["bench", *arguments]) == 2
-    out, err = capfd.readouterr()
-    assert out == ""
-    assert err.startswith(f"memplan: error: {message}")
-
-
 def test_live_bytes_chart_shows_each_live_set_as_a_bar() -> None:
     title, *bars = live_bytes_chart([(0, 24), (5, 48), (9, 2)])
     assert title == "live bytes from time 0 to 9: at most 48 (48 B), at time 5"

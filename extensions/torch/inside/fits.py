@@ -19,7 +19,7 @@ from memplan.extensions.torch.inside.device import FitsOptions
 from memplan.extensions.torch.inside.step import TorchStep, error_text
 from memplan.extensions.torch.inside.ways import find_remedies, graph_of, sizes_of
 from memplan.files import prefix_file_name
-from memplan.planner.errors import InputError, OptionError, excerpt
+from memplan.planner.errors import MAX_SHOWN, InputError, OptionError, excerpt
 from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.questions.reading import validate_options
 from memplan.runtimes.torch.snapshot import recorded_steps
@@ -56,9 +56,9 @@ def fits(
     device.refuse_idle(())
     if device.allocator == "cpu":
         device.refuse_workspace(f"with the allocator {device.allocator}, which has none")
-    if step is not None and not (loss is None and callable(step) and (optimizer is None or callable(optimizer))):
+    if step is not None and (loss is not None or not callable(step)):
         raise OptionError(
-            "step: must be a function of model, optimizer and inputs, without loss, and optimizer a function"
+            "step: must be a function of model, optimizer and inputs, without loss, which it computes itself"
         )
     step = TorchStep(model, inputs, loss, targets, optimizer, step)
     with prefix_file_name("snapshot"):
@@ -101,14 +101,16 @@ def fits_of_script(script: str, *, computed: bool = False, **options: Any) -> Fi
             spec.loader.exec_module(module)
             function = getattr(module, name, None)
             if not callable(function):
-                hint = did_you_mean(name, [each for each in vars(module) if callable(getattr(module, each))])
+                others = [each for each, value in vars(module).items() if getattr(value, "__module__", "") == spec.name]
+                hint = did_you_mean(name, others) or f" (it defines {', '.join(others[:MAX_SHOWN]) or 'none'})"
                 raise InputError(f"{path}: must define the function {excerpt(name)}{hint}")
             parameters = inspect.signature(function).parameters
             step = _script_arguments(script, function())
         except InputError:
             raise
         except Exception as error:
-            raise InputError(f"{script}: must run without errors: {error_text(error)}") from error
+            way = "leave .cuda() and device= out, as no device is needed" if "CUDA" in str(error) else None
+            raise InputError(f"{script}: must run without errors: {error_text(error)}", way=way) from error
 
     def step_of(name: str, size: int) -> TorchStep:
         with nullcontext() if computed else torch.device("meta"):

@@ -25,6 +25,7 @@ from torch.utils.checkpoint import checkpoint
 from memplan.extensions.torch.inside.recording import OF_MEMPLAN, OF_TORCH, Recording
 from memplan.extensions.torch.inside.tracing import interpret
 from memplan.planner.errors import InputError, OptionError, escape_controls, excerpt, shorten
+from memplan.planner.errors.did_you_mean import did_you_mean
 
 OPTIMIZERS: dict[str, Callable[..., Any]] = {
     "sgd": partial(torch.optim.SGD, lr=0.01),
@@ -42,7 +43,7 @@ class TorchStep:
     arguments or a dictionary of named ones. `loss` is called with the result and the `targets`; without it, the result
     is the loss or has the attribute `loss`. `optimizer` is a name of OPTIMIZERS, a class or function of parameters, or
     an optimizer. Instead of these, `step(model, optimizer, *inputs)` may be a whole step, with several backward passes;
-    `optimizer` is then a function of the model, which returns one optimizer or several of them.
+    a function as `optimizer` is then one of the model, and returns one optimizer or several of them.
     """
 
     model: Any
@@ -194,17 +195,17 @@ class TorchStep:
     def _copied_optimizer(self, model: Any, memo: dict[int, Any]) -> Any:
         """Return the optimizer of a copied model; `memo` maps the ids of original tensors to their copies."""
         optimizer = self.optimizer
-        if self.step is not None:
-            return None if optimizer is None else optimizer(model)
         if isinstance(optimizer, torch.optim.Optimizer):
             return deepcopy(optimizer, memo)
         if optimizer is None:
             return None
+        if self.step is not None and not isinstance(optimizer, str):
+            return optimizer(model)
         make = OPTIMIZERS.get(optimizer) if isinstance(optimizer, str) else optimizer
         if not callable(make):
             raise OptionError(
                 f"optimizer: must be one of {', '.join(OPTIMIZERS)}, a function of parameters, or an optimizer, got "
-                f"{excerpt(optimizer)}"
+                f"{excerpt(optimizer)}{did_you_mean(str(optimizer), OPTIMIZERS)}"
             )
         parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         if not parameters:
@@ -213,7 +214,7 @@ class TorchStep:
 
 
 def _optimizers(optimizer: Any) -> list[Any]:
-    return [] if optimizer is None else list(optimizer) if isinstance(optimizer, (tuple, list)) else [optimizer]
+    return [each for each in tree_leaves(optimizer) if each is not None]
 
 
 def _set_state_roles(found: Recording, optimizer: Any) -> None:
@@ -274,7 +275,7 @@ def _scalar_loss(loss: Any) -> Any:
         got = tuple(scalar.shape) if isinstance(scalar, torch.Tensor) else type(loss).__name__
         raise InputError(
             f"loss: must return one number that depends on a parameter, got {excerpt(got)}: give loss=, a function of "
-            "the result and the targets"
+            "the result and the targets that ends in .mean() or .sum()"
         )
     return scalar
 

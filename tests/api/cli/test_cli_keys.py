@@ -71,7 +71,7 @@ def test_a_key_has_the_requested_scopes(capfd: Captured) -> None:
     [
         (["add", "two words"], 'name: must be at most 64 letters, digits and . _ @ -, got "two words"'),
         (["add", "taken"], 'name: must not be in use by a key, revoked or not, got "taken"'),
-        (["revoke", "nobody"], 'name: must be the name of an active key, got "nobody"'),
+        (["revoke", "nobody"], 'name: must be the name of an active key (keys list shows them), got "nobody"'),
     ],
 )
 def test_an_invalid_key_name_is_reported(arguments: list[str], sentence: str, capfd: Captured) -> None:

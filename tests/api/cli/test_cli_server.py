@@ -119,20 +119,6 @@ def test_the_schema_corpus_contains_a_request_body_and_its_answer_for_each_quest
     assert cases["verify"]["answer"]["valid"] is True
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--store", "there:5432"], "MEMPLAN_DATABASE_URL: must begin with sqlite:// or postgresql://, got no ://"),
-        (["--memory-limit", "1"], "MEMPLAN_WORKER_MEMORY_BYTES: must be at least 402653184, got 1"),
-    ],
-)
-def test_invalid_settings_of_a_worker_are_reported_at_its_start(
-    arguments: list[str], sentence: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["worker", *arguments]) == 2
-    assert capfd.readouterr().err == f"memplan: error: {sentence}\n"
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_worker_and_its_processes(number: signal.Signals, tmp_path: Path) -> None:
     with command("worker", "--store", f"sqlite:///{tmp_path}/memplan.db", "--workers", "1") as process:

@@ -98,6 +98,8 @@ def test_the_suffix_of_a_plan_decides_its_form_and_another_form_is_said(capfd: p
     assert Path("out.csv").read_text().startswith("id,lower,upper,size,offset")
     assert main(["plan", "p.json", "-o", "out.csv", "--format", "json"]) == 0
     assert "warning: out.csv is written as json, as --format says" in capfd.readouterr().err
+    assert main(["convert", "p.json", "--to", "csv", "-o", "out.json"]) == 0
+    assert "warning: out.json is written as csv, as --to says" in capfd.readouterr().err
     assert main(["plan", "p.json", "-o", "out.txt", "--format", "json"]) == 0
     assert "warning" not in capfd.readouterr().err
 

@@ -184,8 +184,8 @@ def test_the_shape_of_an_input_must_agree_with_the_model() -> None:
     assert rows(import_model(data, dims={"x": (8, 4)}))["y"][1] == 128
     assert rows(import_model(data, dims="x=8,4"))["y"][1] == 128
     for shape, sentence in (
-        ({"x": (8, 5)}, r'dims: must match the model\'s shape of "x" \(\?,4\), got 8,5'),
-        ({"x": (8,)}, r'dims: must match the model\'s shape of "x" \(\?,4\), got 8'),
+        ({"x": (8, 5)}, r'dims: must match each dimension of "x" \(.*,4\), got 8,5'),
+        ({"x": (8,)}, r'dims: must match each dimension of "x" \(.*,4\), got 8'),
         ({"z": (8, 4)}, r'dims: must be an input of the model \(x\), got "z"'),
     ):
         with pytest.raises(OptionError, match=sentence):

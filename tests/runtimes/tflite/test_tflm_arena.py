@@ -16,7 +16,7 @@ from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.foreign.writing import export
 from memplan.planner.model.plan import Plan
-from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem import Problem, replace_fields
 from memplan.planner.verify.verifier import verify
 from memplan.runtimes.tflite.model import read_model as read_tensors
 from memplan.runtimes.tflite.tflm_arena import arena_head, scratch_of_model
@@ -98,6 +98,9 @@ def test_a_plan_that_makes_the_arena_larger_is_refused() -> None:
     high = lay_out(problem, Plan.model_validate({"placements": placements}), AVERAGES)
     with pytest.raises(FormatError, match=r"^plan: must not take a larger arena than TFLite Micro's own planner"):
         export("tflite", high, "model")
+    read = replace_fields(problem, read_with={"weights": "ram"})
+    with pytest.raises(FormatError, match=r"or plan it without weights$"):
+        export("tflite", lay_out(read, Plan.model_validate({"placements": placements}), AVERAGES), "model")
 
 
 @pytest.mark.parametrize("name", ["view.tflite", "loop.tflite", "choice.tflite", "recorded/kws_dscnn_int8.tflite"])
