@@ -117,8 +117,9 @@ def read_results(path: Path) -> list[Result]:
             got = excerpt(lines[0].decode(errors="replace"))
             rule = f"must be rows of bench, with columns instance,solver,..., got {got}"
             raise FormatError(f"{path}: {rule}", way="name another file")
-        csv.field_size_limit(1 << 30)  # A curve has many moments.
+        usual = csv.field_size_limit(1 << 30)  # A curve has many moments; readers of other tables refuse such a field.
         lines = list(map(_json_line, csv.DictReader(line.decode(errors="replace") for line in lines)))
+        csv.field_size_limit(usual)
     rows = []
     for number, line in enumerate(lines, start=1 + (path.suffix == _CSV)):
         try:
