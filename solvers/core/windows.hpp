@@ -8,10 +8,16 @@
 // go to exact packings of one memory: a wider window of buffers that belong there is packed between all others.
 #pragma once
 #include <bit>
-#include <numeric>
 
 #include "arena.hpp"
 #include "memplan.h"
+
+namespace memplan {
+
+// Plan as memplan_plan does, with offset[i] % alignment == residue[i] for each buffer, and without a check of the plan.
+memplan_result plan_with_residues(const memplan_problem &problem, const memplan_options &options, const i64 *residue, i64 *offsets);
+
+}  // namespace memplan
 
 namespace memplan::windows {
 
@@ -502,15 +508,14 @@ class Search {
       for (i64 y = lives_first_[i]; y < lives_first_[i + 1]; ++y) latest = std::max(latest, spaces_.end[lives_[y]]);
     }
     for (i64 x = 0; x < count_; ++x) banks += banked(window_[x]).size;
-    const Array<memplan_buffer> buffers = arena.array<memplan_buffer>(rows + count_ + banks + 1);
+    const Array<memplan_buffer> buffers = arena.array<memplan_buffer>(rows + banks + 1);
     const Array<memplan_gap> holes = arena.array<memplan_gap>(gaps);
     const Array<memplan_pair> pairs = arena.array<memplan_pair>(links + banks);
     const Array<memplan_join> tied = arena.array<memplan_join>(rows);
     const Array<memplan_range> reserved = arena.array<memplan_range>(spaces_.reserved.size);
-    const Array<i64> found = arena.array<i64>(buffers.size);
+    const Array<i64> found = arena.array<i64>(buffers.size), residue = arena.array<i64>(buffers.size);
     if (arena.has_failed) return false;
     gaps = links = 0;
-    i64 all = rows;
     for (i64 k = 0; k < rows; ++k) {
       const i64 i = chosen[k];
       const bool is_placed = k >= count_;
@@ -541,15 +546,9 @@ class Search {
         if (spaces_.highest[q][i] == row.lowest) row.pin = row.lowest;
         if (spaces_.page[q][i] != 0 && spaces_.page_shift[q][i] % spaces_.page[q][i] != 0) return false;
         row.no_cross = spaces_.page[q][i];
-        const i64 lead = row_of[spaces_.lead[i]] - 1, residue = row.pin == MEMPLAN_FREE ? row.lowest % row.alignment : 0;
-        if (residue != 0 && !is_alone(i)) return false;
+        residue[k] = row.pin == MEMPLAN_FREE ? row.lowest % row.alignment : 0;
+        const i64 lead = row_of[spaces_.lead[i]] - 1;
         if (spaces_.lead[i] != i) tied[joins++] = {static_cast<std::size_t>(k), static_cast<std::size_t>(lead), spaces_.distance[i]};
-        // A buffer with a residue is tied to an aligned one, which is alive alone.
-        if (residue != 0) {
-          tied[joins++] = {static_cast<std::size_t>(k), static_cast<std::size_t>(all), residue};
-          buffers[all] = {std::gcd(residue, row.alignment), latest + all, latest + all + 1, row.alignment, MEMPLAN_FREE, 0, 0, 0};
-          row.alignment = 0, ++all;
-        }
       } else {
         row.pin = run_.offset[i];
       }
@@ -559,7 +558,6 @@ class Search {
     }
     // A buffer pinned above all others makes every plan that fits optimal, so the search stops at the first one.
     const i64 top = spaces_.capacity[q];
-    rows = all;
     // Whole banks of a placed partner are a pinned buffer, which conflicts with the other partner by name.
     for (i64 x = 0; x < count_; ++x)
       for (const i64 j : banked(window_[x])) {
@@ -586,7 +584,7 @@ class Search {
     options.cancel = [](void *context) { return static_cast<int>((*static_cast<IsOver *>(context))()); };
     options.context = const_cast<void *>(static_cast<const void *>(&is_over_));
     options.allocate = allocator_.allocate, options.release = allocator_.release, options.arena = allocator_.context;
-    const memplan_result made = memplan_plan(&problem, &options, found.data);
+    const memplan_result made = plan_with_residues(problem, options, residue.data, found.data);
     allocator_.most = std::max(allocator_.most, allocator_.taken + made.memory);
     nodes_ += made.nodes, work_ += kPackCost + rows * kRowWork + made.nodes * kNodeWork;
     if (made.status > MEMPLAN_FEASIBLE) return false;
