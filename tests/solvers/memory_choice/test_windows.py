@@ -105,7 +105,8 @@ def test_window_searches_yield_valid_plans_near_the_cost_bound(kind: str) -> Non
     knapsack, search = make_search(problem)
     assert suits_windows(knapsack.instance)
     found, choice = Windows(knapsack, search), Decomposition(knapsack, search)
-    assert choice.search_windows_first(found)
+    assert choice.begin_windows(found)
+    choice.raise_bounds(found)
     assert search.best is not None
     plan = plan_of_assignment(problem, knapsack.instance, search.best, search.proof)
     assert not verify(problem, plan)
