@@ -158,6 +158,8 @@ _WIDTHS, _PATIENCE = (1_000, 3_000, 10_000), (3, 10, 30)
 """The partial choices of each bound, and the searches of windows without a gain after which the next one follows."""
 _MOST_IN_TURN = 1_000
 """The most items for which windows leave half of the time to exact searches."""
+_MOST_TIMES = 16
+"""The most steps of one window search, in multiples of the least."""
 _LOOK_S = 0.05
 """The seconds between two looks at whether a search is over."""
 _LAST_PATIENCE = 200
@@ -413,7 +415,7 @@ class Decomposition:
         while idle < patience and not windows.is_at_goal and not self.is_done and not self._is_over():
             if in_turn and self._is_half_over():
                 return
-            idle = 0 if windows.improve() else idle + 1
+            idle = 0 if windows.improve(1 if self.search.deterministic else min(_MOST_TIMES, 1 + idle)) else idle + 1
             if idle == _PATIENCE[-1]:
                 self._idle.set()
             self.spent += windows.spent - before
