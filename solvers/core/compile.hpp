@@ -20,7 +20,8 @@ class Unit {
 
 class Compiler {
  public:
-  Compiler(Arena &arena, const memplan_problem &problem) : arena_(arena), problem_(problem) {}
+  // If given, `residue` has offset[i] % alignment of each buffer, besides the base; the problem must not be plain.
+  Compiler(Arena &arena, const memplan_problem &problem, const i64 *residue = nullptr) : arena_(arena), problem_(problem), residue_(residue) {}
 
   // If the arena has failed, do not read the result. `is_over` ends nothing here, because the bound needs all of it.
   template <class IsOver>
@@ -50,6 +51,7 @@ class Compiler {
  private:
   Arena &arena_;
   const memplan_problem &problem_;
+  const i64 *const residue_;
   Array<i64> position_{nullptr, 0};
 
   bool is_plain() const {
@@ -86,6 +88,7 @@ class Compiler {
       for (const i64 value : {buffer.size, buffer.alignment, buffer.lowest, buffer.limit, buffer.no_cross})
         if (value > 0) unit.add(value);
       if (buffer.pin != MEMPLAN_FREE) unit.add(buffer.pin);
+      if (residue_ != nullptr) unit.add(residue_[i]);
     }
     for (std::size_t row = 0; row < problem_.join_count; ++row) unit.add(problem_.joins[row].distance);
     for (std::size_t row = 0; row < problem_.reserved_count; ++row)
@@ -104,7 +107,7 @@ class Compiler {
       made.source[i] = row, made.lead[i] = i;
       made.size[i] = buffer.size / unit;
       made.step[i] = buffer.alignment <= 1 || unit % buffer.alignment == 0 ? 1 : buffer.alignment / unit;
-      made.residue[i] = floor_mod(-base, made.step[i]);
+      made.residue[i] = floor_mod((residue_ == nullptr ? 0 : residue_[row] / unit) - base, made.step[i]);
       made.lowest[i] = buffer.lowest / unit;
       made.limit[i] = buffer.limit > 0 ? buffer.limit / unit : kMost;
       made.page[i] = buffer.no_cross / unit, made.page_shift[i] = made.page[i] > 0 ? base % made.page[i] : 0;

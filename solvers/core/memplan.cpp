@@ -11,6 +11,7 @@
 #include "prices.hpp"
 #include "quick_orders.hpp"
 #include "search.hpp"
+#include "windows.hpp"
 
 namespace memplan {
 
@@ -45,14 +46,15 @@ class Plan {
  public:
   // With `only_fits`, the first plan within the capacity is sufficient; with `only_first`, the first quick order.
   Plan(const memplan_problem &problem, const memplan_options &options, memplan_result &result, Allocator &allocator, Stop &stop,
-       bool only_fits = false, bool only_first = false)
+       bool only_fits = false, bool only_first = false, const i64 *residue = nullptr)
       : problem_(problem),
         options_(options),
         result_(result),
         allocator_(allocator),
         stop_(stop),
         is_within_(only_fits || problem.price_count > 0),
-        is_first_(only_first) {}
+        is_first_(only_first),
+        residue_(residue) {}
 
   void run(i64 *offsets) {
     Arena arena(allocator_);
@@ -69,10 +71,11 @@ class Plan {
   Best best_;
   const bool is_within_;  // true if any peak within the capacity is sufficient
   const bool is_first_;   // true if the first quick order is sufficient
+  const i64 *const residue_;
   bool is_open_ = false;  // true if the exact search may ignore the capacity
 
   void search(Arena &arena, i64 *offsets) {
-    const OnePool instance = Compiler(arena, problem_).instance(stop_);
+    const OnePool instance = Compiler(arena, problem_, residue_).instance(stop_);
     if (arena.has_failed) return;
     std::optional<Shares> shares;
     if (problem_.share_count > 0) shares.emplace(arena, problem_, instance);
@@ -430,6 +433,16 @@ Fits fit_memories(Allocator &allocator, Stop &stop, const memplan_problem &probl
     plan(split.problem(q), found.data + split.first(q));
   for (i64 k = 0; k < found.size && answer == Fits::kYes; ++k) offset[static_cast<i64>(split.rows()[k])] = found[k];
   return answer;
+}
+
+memplan_result plan_with_residues(const memplan_problem &problem, const memplan_options &options, const i64 *residue, i64 *offsets) {
+  Asked asked(&problem, &options, false);
+  if (asked.result.rule != MEMPLAN_FINE) return asked.result;
+  Allocator allocator = asked.allocator();
+  Stop stop(asked.options);
+  Plan(problem, asked.options, asked.result, allocator, stop, false, false, residue).run(offsets);
+  asked.result.memory = allocator.most;
+  return asked.result;
 }
 
 }  // namespace memplan

@@ -12,6 +12,13 @@
 #include "arena.hpp"
 #include "memplan.h"
 
+namespace memplan {
+
+// Plan as memplan_plan does, with offset[i] % alignment == residue[i] for each buffer, and without a check of the plan.
+memplan_result plan_with_residues(const memplan_problem &problem, const memplan_options &options, const i64 *residue, i64 *offsets);
+
+}  // namespace memplan
+
 namespace memplan::windows {
 
 inline constexpr i64 kLargest = 40, kLeast = 6;  // most and fewest buffers in a window
@@ -506,7 +513,7 @@ class Search {
     const Array<memplan_pair> pairs = arena.array<memplan_pair>(links + banks);
     const Array<memplan_join> tied = arena.array<memplan_join>(rows);
     const Array<memplan_range> reserved = arena.array<memplan_range>(spaces_.reserved.size);
-    const Array<i64> found = arena.array<i64>(rows + banks + 1);
+    const Array<i64> found = arena.array<i64>(buffers.size), residue = arena.array<i64>(buffers.size);
     if (arena.has_failed) return false;
     gaps = links = 0;
     for (i64 k = 0; k < rows; ++k) {
@@ -539,8 +546,7 @@ class Search {
         if (spaces_.highest[q][i] == row.lowest) row.pin = row.lowest;
         if (spaces_.page[q][i] != 0 && spaces_.page_shift[q][i] % spaces_.page[q][i] != 0) return false;
         row.no_cross = spaces_.page[q][i];
-        // An offset range that does not begin at a multiple of the alignment cannot be stated here, so give up.
-        if (spaces_.lowest[q][i] % row.alignment != 0 && row.pin == MEMPLAN_FREE) return false;
+        residue[k] = row.pin == MEMPLAN_FREE ? row.lowest % row.alignment : 0;
         const i64 lead = row_of[spaces_.lead[i]] - 1;
         if (spaces_.lead[i] != i) tied[joins++] = {static_cast<std::size_t>(k), static_cast<std::size_t>(lead), spaces_.distance[i]};
       } else {
@@ -578,7 +584,7 @@ class Search {
     options.cancel = [](void *context) { return static_cast<int>((*static_cast<IsOver *>(context))()); };
     options.context = const_cast<void *>(static_cast<const void *>(&is_over_));
     options.allocate = allocator_.allocate, options.release = allocator_.release, options.arena = allocator_.context;
-    const memplan_result made = memplan_plan(&problem, &options, found.data);
+    const memplan_result made = plan_with_residues(problem, options, residue.data, found.data);
     allocator_.most = std::max(allocator_.most, allocator_.taken + made.memory);
     nodes_ += made.nodes, work_ += kPackCost + rows * kRowWork + made.nodes * kNodeWork;
     if (made.status > MEMPLAN_FEASIBLE) return false;

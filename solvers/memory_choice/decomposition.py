@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from threading import Event
 
 import numpy as np
 
@@ -35,6 +36,7 @@ from memplan.solvers.memory_choice.multipliers import (
 )
 from memplan.solvers.memory_choice.program import ProgramSolver
 from memplan.solvers.memory_choice.windows import StackRefutations, Windows, suits_windows
+from memplan.solvers.processes.threads import solvers_beside
 from memplan.solvers.search.goals import COST, Goals
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Progress
@@ -156,6 +158,10 @@ _WIDTHS, _PATIENCE = (1_000, 3_000, 10_000), (3, 10, 30)
 """The partial choices of each bound, and the searches of windows without a gain after which the next one follows."""
 _MOST_IN_TURN = 1_000
 """The most items for which windows leave half of the time to exact searches."""
+_MOST_TIMES = 16
+"""The most steps of one window search, in multiples of the least."""
+_LOOK_S = 0.05
+"""The seconds between two looks at whether a search is over."""
 _LAST_PATIENCE = 200
 """The window searches without a gain after which exact searches, or the end of the search, follow."""
 _RESTRICTED_SHARE = 0.5
@@ -185,7 +191,7 @@ def solve(instance: Instance, search: Search) -> None:
     if _solve_restricted(instance, search) and search.deterministic:
         decomposition.spent += int(_RESTRICTED_SHARE * search.work_limit)
     # The executor's block ends first, so that the program's choice is packed before its process ends.
-    with decomposition.program, ThreadPoolExecutor(1, thread_name_prefix=NAME) as beside:
+    with decomposition.program, ThreadPoolExecutor(2, thread_name_prefix=NAME) as beside:
         _solve_in_rounds(decomposition, beside)
 
 
@@ -220,18 +226,38 @@ def _solve_in_rounds(decomposition: Decomposition, beside: Executor) -> None:
     is_packed_first = windows is None or knapsack.mean_alive > _MOST_ALIVE
     if is_packed_first:
         decomposition.pack_at_once(beside)
-    if windows and not decomposition.search_windows_first(windows):
+    if windows and not decomposition.begin_windows(windows):
         windows = None
+    # Bounds and packings seldom need all of the time, so windows are searched beside them where threads may run.
+    is_beside = windows is not None and not search.deterministic and solvers_beside(2) > 1
+    running = beside.submit(decomposition.search_on, windows, _LAST_PATIENCE) if windows and is_beside else None
+    is_done = True
+    try:
+        is_done = _pursue(decomposition, beside, None if is_beside else windows, is_packed_first)
+    finally:
+        decomposition.is_done = is_done
+    if running is not None:
+        running.result()
+
+
+def _pursue(decomposition: Decomposition, beside: Executor, windows: Windows | None, is_packed_first: bool) -> bool:
+    """Raise bounds, pack choices, and search `windows` between these steps, in rounds with more work each.
+
+    Returns True if all goals are proved or the search is over.
+    """
+    decomposition.raise_bounds(windows)
+    decomposition.await_windows(windows)
     if not is_packed_first:
         decomposition.pack_at_once(beside)
     for work, effort in ROUNDS:
         if decomposition.run(work, effort):
-            return
+            return True
         decomposition.improve_cost_bound()
         if windows:
             decomposition.search_on(windows, _PATIENCE[-1])
     if windows:
         decomposition.search_on(windows, _LAST_PATIENCE)
+    return False
 
 
 class Decomposition:
@@ -256,6 +282,8 @@ class Decomposition:
         partials = self._affordable_steps(_FIRST_PARTIALS, _LEAST_PARTIALS, _PARTIAL_S * knapsack.n_items)
         self.effort = ChoiceEffort(partials)
         self.spent, self._time_s = 0, search.remaining_s
+        self.has_windows = self.is_done = False
+        self._idle = Event()
         self.first = PoolChoice(None, 0, 0)
         size = knapsack.n_items + knapsack.rows
         most = max(_ITERATIONS // 5, min(_ITERATIONS, _ITERATION_WORK // size))
@@ -341,24 +369,34 @@ class Decomposition:
         if max(rooms) == 1 and not self._is_over():
             self._pack_pools(home, COST, 0, min(ROUNDS[0][0], most))
 
-    def search_windows_first(self, windows: Windows) -> bool:
-        """Improve plans near a cheap choice of pools, window by window, and also raise the bound on the cost.
-
-        A window is a few buffers that are placed anew between all others. Returns True if there is a plan.
-        """
+    def begin_windows(self, windows: Windows) -> bool:
+        """Offer a plan near a cheap choice of pools, from which `windows` may search on; return False without one."""
         self._choose_first()
-        choice = self.first
-        if choice.home is None or self._is_over() or not windows.begin(choice.home):
+        if self.first.home is None or self._is_over() or not windows.begin(self.first.home):
             return False
         self._time_s = self.search.remaining_s
         windows.offer()
-        for widest, patience in zip(_WIDTHS, _PATIENCE, strict=True):
-            if self._is_over() or self._is_half_over():
-                break
-            if self.floor < choice.cost:
-                self._raise_cost_bound(widest, choice.cost)
-            self.search_on(windows, patience, in_turn=True)
+        self.has_windows = True
         return True
+
+    def raise_bounds(self, windows: Windows | None) -> None:
+        """Raise the bound on the cost up to that of the first choice, and search `windows` between these steps."""
+        for widest, patience in zip(_WIDTHS, _PATIENCE, strict=True):
+            if not self.has_windows or self._is_over() or self._is_half_over():
+                break
+            if self.floor < self.first.cost:
+                self._raise_cost_bound(widest, self.first.cost)
+            if windows:
+                self.search_on(windows, patience, in_turn=True)
+
+    def await_windows(self, windows: Windows | None) -> None:
+        """Wait until windows that are searched beside this thread, so not `windows`, bring no gain for a while.
+
+        Packings of few items need little time, so they do not wait.
+        """
+        is_beside = self.has_windows and not windows and self.knapsack.n_items > _MOST_IN_TURN
+        while is_beside and not self._idle.wait(_LOOK_S) and not self._is_over():
+            pass
 
     def _is_half_over(self) -> bool:
         if self.knapsack.n_items > _MOST_IN_TURN:
@@ -374,12 +412,15 @@ class Decomposition:
         """
         idle, before = 0, windows.spent
         windows.adopt_best()
-        while idle < patience and not windows.is_at_goal and not self._is_over():
+        while idle < patience and not windows.is_at_goal and not self.is_done and not self._is_over():
             if in_turn and self._is_half_over():
                 return
-            idle = 0 if windows.improve() else idle + 1
+            idle = 0 if windows.improve(1 if self.search.deterministic else min(_MOST_TIMES, 1 + idle)) else idle + 1
+            if idle == _PATIENCE[-1]:
+                self._idle.set()
             self.spent += windows.spent - before
             before = windows.spent
+        self._idle.set()
 
     def _raise_cost_bound(self, widest: int, most: int) -> None:
         limit = self.knapsack.limits(self.ends)

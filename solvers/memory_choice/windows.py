@@ -121,10 +121,13 @@ class Windows:
         if best is not None and ((self._pool == ABSENT).any() or self._cost(best.pool, best.offset) < self._cost()):
             self._pool, self._offset = best.pool.copy(), best.offset.copy()
 
-    def improve(self) -> bool:
-        """Search windows (few buffers at a time) for some steps; offer a cheaper plan, or return False without one."""
+    def improve(self, times: int = 1) -> bool:
+        """Search windows (few buffers at a time) for some steps; offer a cheaper plan, or return False without one.
+
+        With `times` as many steps, the search strays farther from the best plan before it returns to it.
+        """
         before = self._cost()
-        self._run(self._pool[:0], _STEPS * len(self._pool))
+        self._run(self._pool[:0], _STEPS * len(self._pool) * times)
         prices = self._prices(self._pool)
         self.is_at_goal = bool((prices <= self._goal).all()) and self._cost() == prices.sum()
         return self._cost() < before and self.offer()

@@ -36,6 +36,7 @@ KINDS = (
     "paged",
     "banked",
     "weighted",
+    "residues",
 )
 
 
@@ -50,6 +51,8 @@ def draw_problem(seed: int, n: int, kind: str = "", alignments: tuple[int, ...] 
             row["alignment"] = rng.choice([64, 1024])
         if kind == "paged":
             row["no_cross"] = 8192
+        if kind == "residues" and rng.random() < 0.3:
+            row["offset_mod"] = {"modulus": 256, "remainder": rng.choice([64, 128])}
         if kind == "confined" and rng.random() < 0.1:
             row["pools"] = ["sram", "dram"]
         if kind == "holes" and rng.random() < 0.3:
@@ -105,7 +108,8 @@ def test_window_searches_yield_valid_plans_near_the_cost_bound(kind: str) -> Non
     knapsack, search = make_search(problem)
     assert suits_windows(knapsack.instance)
     found, choice = Windows(knapsack, search), Decomposition(knapsack, search)
-    assert choice.search_windows_first(found)
+    assert choice.begin_windows(found)
+    choice.raise_bounds(found)
     assert search.best is not None
     plan = plan_of_assignment(problem, knapsack.instance, search.best, search.proof)
     assert not verify(problem, plan)
@@ -116,9 +120,10 @@ def test_window_searches_yield_valid_plans_near_the_cost_bound(kind: str) -> Non
     )
 
 
-def test_exact_packings_of_wide_windows_reach_the_cheapest_choice() -> None:
+@pytest.mark.parametrize("kind", ["", "residues"])
+def test_exact_packings_of_wide_windows_reach_the_cheapest_choice(kind: str) -> None:
     # Beam searches of windows alone end 4 percent above the cost of this choice.
-    knapsack, search = make_search(draw_problem(15, 400), 10**9)
+    knapsack, search = make_search(draw_problem(15, 400, kind), 10**9)
     found, choice = Windows(knapsack, search), Decomposition(knapsack, search)
     goal = choice._find_cheapest_choice(choice.ends, choice.multipliers, [], choice.dearest)
     assert found.begin(require_value(goal.home))
