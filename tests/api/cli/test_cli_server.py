@@ -147,3 +147,29 @@ def test_an_error_of_the_service_is_reported_in_one_line(server: RunningServer, 
     assert main(["plan", str(EXAMPLE), "--server", url(server), "--accept", "soon"]) == 2
     sentence = 'server: accept: must be fit or a percentage such as 5%, got "soon"'
     assert capfd.readouterr() == ("", f"memplan: error: {sentence}\n")
+
+
+@pytest.mark.parametrize("command", ["serve", "worker"])
+def test_a_signal_stops_a_starting_service_even_where_python_ignores_exceptions(command: str, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        """
+import signal, sys, weakref
+class Importer:
+    def find_spec(self, name, *_):
+        if name == "sqlalchemy":
+            sys.meta_path.remove(self)
+            one = Importer()
+            kept = weakref.ref(one, lambda _: signal.raise_signal(signal.SIGTERM))
+            del one
+sys.meta_path.insert(0, Importer())
+"""
+    )
+    store = ["--port", "0"] if command == "serve" else ["--store", f"sqlite:///{tmp_path}/memplan.db"]
+    settings = {"PYTHONPATH": str(tmp_path), "MEMPLAN_DATA_FOLDER": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, "-m", "memplan.api.cli.main", command, *store], cwd=ROOT, env=os.environ | settings
+    ) as process:
+        try:
+            assert process.wait(60) == 0
+        finally:
+            process.kill()
