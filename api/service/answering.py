@@ -352,6 +352,12 @@ class Answering:
                 try:
                     answer: WorkAnswer = await self._workers.run(task, call.cancelled, is_short, hear, noted)
                     break
+                except NotInTimeError:
+                    # The best plan so far is an answer; `_full_search` knows better bounds for one that is cached.
+                    if not heard or heard[-1].status != "feasible" or (heard[-1].known and not call.is_large):
+                        raise
+                    answer = heard[-1]
+                    break
                 except LostWorkersError:
                     if not left:
                         raise
