@@ -41,7 +41,7 @@ class _Reporter:
     """A thread that sends the parent a task's progress several times a second, and its best result now and then."""
 
     def __init__(self, send: Callable[[str, Any], None], first_s: float) -> None:
-        """Start the thread, which sends messages by `send(kind, value)`, and the best result after `first_s` seconds."""
+        """Start the thread, which sends messages by `send(kind, value)`, the best result after `first_s` seconds."""
         self._send, self._sent_at = send, time.monotonic() + first_s - _RESULT_EVERY_S
         self._reports: list[Any] = []
         self._best: Callable[[], Any] | None = None

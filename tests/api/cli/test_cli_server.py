@@ -149,10 +149,7 @@ def test_an_error_of_the_service_is_reported_in_one_line(server: RunningServer, 
     assert capfd.readouterr() == ("", f"memplan: error: {sentence}\n")
 
 
-@pytest.mark.parametrize("command", ["serve", "worker"])
-def test_a_signal_stops_a_starting_service_even_where_python_ignores_exceptions(command: str, tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text(
-        """
+_SIGNAL = """
 import signal, sys, weakref
 class Importer:
     def find_spec(self, name, *_):
@@ -163,13 +160,13 @@ class Importer:
             del one
 sys.meta_path.insert(0, Importer())
 """
-    )
+"""A signal that comes while an object is dropped, where Python ignores exceptions."""
+
+
+@pytest.mark.parametrize("command", ["serve", "worker"])
+def test_a_signal_stops_a_starting_service_even_where_python_ignores_exceptions(command: str, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(_SIGNAL)
     store = ["--port", "0"] if command == "serve" else ["--store", f"sqlite:///{tmp_path}/memplan.db"]
-    settings = {"PYTHONPATH": str(tmp_path), "MEMPLAN_DATA_FOLDER": str(tmp_path)}
-    with subprocess.Popen(
-        [sys.executable, "-m", "memplan.api.cli.main", command, *store], cwd=ROOT, env=os.environ | settings
-    ) as process:
-        try:
-            assert process.wait(60) == 0
-        finally:
-            process.kill()
+    environment = os.environ | {"PYTHONPATH": str(tmp_path), "MEMPLAN_DATA_FOLDER": str(tmp_path)}
+    started = [sys.executable, "-m", "memplan.api.cli.main", command, *store]
+    assert subprocess.run(started, cwd=ROOT, env=environment, check=False, timeout=60).returncode == 0

@@ -205,7 +205,6 @@ def test_the_best_plan_so_far_answers_if_the_child_of_a_plan_with_a_profile_ends
 ) -> None:
     monkeypatch.setattr("memplan.api.service.answering._GRACE_S", -2.0)
     buffers = hard_request(31)["problem"]["buffers"]
-    size = sum(row["size"] for row in buffers) // 8
-    hard = {"buffers": buffers, "pools": [{"name": "fast", "size": size}, {"name": "slow", "cost": 2}]}
+    hard = {"buffers": buffers, "pools": [{"name": "fast", "size": 2**24}, {"name": "slow", "cost": 2}]}
     plan = ask_plan(server, hard, time_limit_s=5, profile="balanced")
     assert (plan["status"], plan["stop_reason"], plan["profile"]) == ("feasible", "time_limit", "balanced")
