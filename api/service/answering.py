@@ -313,11 +313,11 @@ class Answering:
     async def _search_large(self, call: CallerRequest, name: str) -> tuple[WorkAnswer, Lookup]:
         """Plan a large problem in a child process from the plan stored as `name`, and store a better plan."""
         record = await self._cache.read_stored(name)
-        place = Seat(call.key_id, call.deadline.at, can_end=False)
-        answer = await self._run_in_child(call, replace(call.task, record=record), place)
+        place, heard = Seat(call.key_id, call.deadline.at, can_end=False), list[WorkAnswer]()
+        answer = await self._run_in_child(call, replace(call.task, record=record), place, heard)
         if answer.known is not None:
             await self._cache.replace(name, record, answer.known.compress(name))
-        return answer, "hit" if answer.searched is None else "miss" if record is None else "started_from"
+        return answer, "hit" if answer.searched is None and not heard else "miss" if record is None else "started_from"
 
     async def _run_in_child(
         self, call: CallerRequest, request: RequestTask, place: Seat, heard: list[WorkAnswer] | None = None
