@@ -49,7 +49,7 @@ def draw(seed: int) -> Problem:
     return problem.model_copy(update={"name": f"seed {seed}"})
 
 
-def _rounded(score: tuple[float, ...] | None) -> tuple[float, ...] | None:
+def _round_score(score: tuple[float, ...] | None) -> tuple[float, ...] | None:
     return None if score is None else tuple(round(value, 9) for value in score)
 
 
@@ -63,7 +63,10 @@ def faults(solver: str, cases: list[tuple[Problem, tuple[float, ...] | None]], t
     lines = []
     for (problem, least), found in zip(mine, run_jobs(solver, [Job(problem) for problem, _ in mine]), strict=True):
         # Sums of costs in another order differ in their last digits.
-        best, answer = _rounded(least), replace(found, score=_rounded(found.score), claim=_rounded(found.claim))
+        best, answer = (
+            _round_score(least),
+            replace(found, score=_round_score(found.score), claim=_round_score(found.claim)),
+        )
         wrong = []
         if answer.says_infeasible:  # A lower bound may prove infeasibility before the solver runs.
             wrong += [] if best is None else [f"says that nothing fits, brute force {best}"]
