@@ -61,12 +61,9 @@ def faults(solver: str, cases: list[tuple[Problem, tuple[float, ...] | None]], t
     """
     mine = [case for case in cases if compile_problem(case[0]).features <= BY_NAME[solver].can]
     lines = []
-    for (problem, least), found in zip(mine, run_jobs(solver, [Job(problem) for problem, _ in mine]), strict=True):
+    for (problem, least), one in zip(mine, run_jobs(solver, [Job(problem) for problem, _ in mine]), strict=True):
         # Sums of costs in another order differ in their last digits.
-        best, answer = (
-            _round_score(least),
-            replace(found, score=_round_score(found.score), claim=_round_score(found.claim)),
-        )
+        best, answer = _round_score(least), replace(one, score=_round_score(one.score), claim=_round_score(one.claim))
         wrong = []
         if answer.says_infeasible:  # A lower bound may prove infeasibility before the solver runs.
             wrong += [] if best is None else [f"says that nothing fits, brute force {best}"]
