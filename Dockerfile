@@ -35,7 +35,9 @@ RUN /opt/memplan/bin/pip uninstall --yes pip setuptools \
 
 # Programs of packages which the service does not run: migrations are run by `memplan database`, tests of ONNX by none.
 RUN mkdir /var/lib/memplan \
- && find /opt/memplan/bin -type f ! -name memplan -delete
+ && find /opt/memplan/bin -type f ! -name memplan -delete \
+ && cd /opt/memplan/lib/python3*/site-packages \
+ && rm -rf sqlalchemy/testing numpy/distutils numpy/f2py onnx/reference pydantic/v1
 
 
 # Without the engines, which are two thirds of all packages: own searches answer, and a request that names an engine is
@@ -45,12 +47,24 @@ RUN cd /opt/memplan/lib/python3*/site-packages \
  && rm -r ortools* highspy* pulp* pandas* absl* immutabledict*
 
 
-FROM ${BASE} AS runtime
+# The base image without what nobody asks for in a container: package lists and archives, documents (but licences), texts
+# in other languages, pip, and rights that a program gets from its file.
+FROM ${BASE} AS base
+RUN rm -rf /var/cache/apt/* /var/lib/apt/lists/* /usr/share/locale /usr/share/man /usr/share/python-wheels /root/.cache \
+ && find /usr/share/doc -type f ! -name copyright -delete \
+ && find /usr /opt -xdev -depth -type d -path '*python3*' \
+      \( -name ensurepip -o -name pip -o -name setuptools -o -name pkg_resources \) -exec rm -r {} + \
+ && find / -xdev -type f -perm /6000 -exec chmod a-s {} +
+
+
+FROM scratch AS runtime
+COPY --from=base / /
 LABEL org.opencontainers.image.title="memplan" \
       org.opencontainers.image.description="A memory planner: a pool and an offset for every buffer, with a proof or an honest gap" \
       org.opencontainers.image.licenses="Apache-2.0 AND MIT"
 COPY --from=build --chown=10001:10001 /var/lib/memplan /var/lib/memplan
-ENV PATH=/opt/memplan/bin:$PATH \
+ENV PATH=/opt/memplan/bin:/usr/local/bin:/usr/bin:/bin \
+    LANG=C.UTF-8 \
     PYTHONUNBUFFERED=1 \
     MEMPLAN_DATA_FOLDER=/var/lib/memplan
 VOLUME /var/lib/memplan

@@ -14,6 +14,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 from lab.support.cases import run_cases
 from lab.support.feature_pairs import PAIRS, SMALL, THRESHOLDS, Case, complaints
@@ -48,6 +49,10 @@ def draw(seed: int) -> Problem:
     return problem.model_copy(update={"name": f"seed {seed}"})
 
 
+def _round_score(score: tuple[float, ...] | None) -> tuple[float, ...] | None:
+    return None if score is None else tuple(round(value, 9) for value in score)
+
+
 def faults(solver: str, cases: list[tuple[Problem, tuple[float, ...] | None]], tally: Counter[str]) -> list[str]:
     """Run a solver on the cases in a separate process; return a line for each result contradicted by brute force.
 
@@ -56,7 +61,9 @@ def faults(solver: str, cases: list[tuple[Problem, tuple[float, ...] | None]], t
     """
     mine = [case for case in cases if compile_problem(case[0]).features <= BY_NAME[solver].can]
     lines = []
-    for (problem, best), answer in zip(mine, run_jobs(solver, [Job(problem) for problem, _ in mine]), strict=True):
+    for (problem, least), one in zip(mine, run_jobs(solver, [Job(problem) for problem, _ in mine]), strict=True):
+        # Sums of costs in another order differ in their last digits.
+        best, answer = _round_score(least), replace(one, score=_round_score(one.score), claim=_round_score(one.claim))
         wrong = []
         if answer.says_infeasible:  # A lower bound may prove infeasibility before the solver runs.
             wrong += [] if best is None else [f"says that nothing fits, brute force {best}"]

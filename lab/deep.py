@@ -63,6 +63,8 @@ def main() -> int:
     for name in arguments.names or PROGRAMS:
         scaled = (max(1, round(part * arguments.share)) if isinstance(part, int) else part for part in PROGRAMS[name])
         command = [sys.executable, "-m", *map(str, scaled)]
+        if name == "tests" and environment["MEMPLAN_TESTS_DEPTH"] == "1":  # Those that draw would repeat the gate's.
+            command[-1] = "deep"
         print(f"== {name}: {' '.join(command[1:])}", flush=True)
         began = time.monotonic()
         status = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode

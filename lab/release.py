@@ -39,9 +39,11 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--again", action="store_true", help="make it once more elsewhere, and compare the bytes")
     parser.add_argument("--rehearse", action="store_true", help="run all steps of RELEASING.md in a clone, for hours")
     parser.add_argument("--without", type=int, action="append", default=[], help="a step that is not rehearsed")
+    parser.add_argument("--clone", type=Path, help="the folder of a rehearsal, which stays; one is gone on with")
     given = parser.parse_args(words)
     if given.rehearse:
-        return rehearse(given.without)
+        with tempfile.TemporaryDirectory() as temporary:
+            return rehearse(given.without, given.clone or Path(temporary))
     if given.tag not in (None, f"v{__version__}"):
         parser.error(f"--tag: must be v{__version__}, got {given.tag}")
     targets = given.target or list(TARGETS)

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from memplan.api.cli.running import FAULT, WRONG_INPUT, InterruptedRun, OneCommand, handle_signal, handle_signals
+from memplan.api.cli.running import FAULT, WRONG_INPUT, InterruptedRun, OneCommand, handle_signal, handle_signals, leave
 from memplan.solvers.processes.threads import SETTING, max_threads
 
 _EXTRAS = {"serve": "server", "keys": "server", "database": "server", "worker": "server"}
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Without this variable, OpenBLAS would start threads that stay idle.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        with handle_signals(handle_signal):
+        with handle_signals(leave):
             status = _run_command(list(sys.argv[1:] if arguments is None else arguments))
     except InterruptedRun as interrupted:
         status = interrupted.status
@@ -99,7 +99,8 @@ def _run_command(given: list[str]) -> int:
         with _apply_threads(given) as rest:
             command = find_command(rest)
             collect_rarely()
-            return command.run(args=command.arguments, prog_name=command.name, standalone_mode=False) or 0
+            with handle_signals(handle_signal):
+                return command.run(args=command.arguments, prog_name=command.name, standalone_mode=False) or 0
     except UsageError as error:
         from memplan.api.cli.usage import leave_near_words, usage_hints
 

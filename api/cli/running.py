@@ -36,6 +36,11 @@ def handle_signal(_number: int, _frame: FrameType | None) -> None:
     raise InterruptedRun
 
 
+def leave(_number: int, _frame: FrameType | None) -> None:
+    """End the program before its command starts: an exception would sometimes be lost in the import of a package."""
+    os._exit(INTERRUPTED)
+
+
 @contextmanager
 def graceful_interrupts() -> Iterator[threading.Event]:
     """Yield an event that the first signal sets; a second signal ends the process at once."""

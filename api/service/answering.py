@@ -313,11 +313,11 @@ class Answering:
     async def _search_large(self, call: CallerRequest, name: str) -> tuple[WorkAnswer, Lookup]:
         """Plan a large problem in a child process from the plan stored as `name`, and store a better plan."""
         record = await self._cache.read_stored(name)
-        place = Seat(call.key_id, call.deadline.at, can_end=False)
-        answer = await self._run_in_child(call, replace(call.task, record=record), place)
+        place, heard = Seat(call.key_id, call.deadline.at, can_end=False), list[WorkAnswer]()
+        answer = await self._run_in_child(call, replace(call.task, record=record), place, heard)
         if answer.known is not None:
             await self._cache.replace(name, record, answer.known.compress(name))
-        return answer, "hit" if answer.searched is None else "miss" if record is None else "started_from"
+        return answer, "hit" if answer.searched is None and not heard else "miss" if record is None else "started_from"
 
     async def _run_in_child(
         self, call: CallerRequest, request: RequestTask, place: Seat, heard: list[WorkAnswer] | None = None
@@ -351,6 +351,12 @@ class Answering:
             for left in reversed(range(1 + (MAX_LOST if task.is_search else 1))):
                 try:
                     answer: WorkAnswer = await self._workers.run(task, call.cancelled, is_short, hear, noted)
+                    break
+                except NotInTimeError:
+                    # The best plan so far is an answer; `_full_search` knows better bounds for one that is cached.
+                    if not heard or heard[-1].status != "feasible" or (heard[-1].known and not call.is_large):
+                        raise
+                    answer = heard[-1]
                     break
                 except LostWorkersError:
                     if not left:

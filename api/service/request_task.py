@@ -136,7 +136,11 @@ def _plain_plan(control: TaskControl, task: RequestTask, asked: ParsedRequest, b
     def best_answer(best: SolveResult | None) -> WorkAnswer | None:
         if best is None:
             return None
-        answer = _answer_of_plan(asked, problem, best.plan, task.plan_format)
+        if task.arrived is None:
+            answer = _answer_of_plan(asked, problem, best.plan, task.plan_format)
+        else:  # A caller waits, who gets this answer if no other one arrives in time.
+            last = replace(best, stop_reason="time_limit")
+            answer = plan_answer(asked, problem, last, task.plan_format, task.arrived)
         return replace(answer, known=CachedPlan.from_result(problem, best, 0.0) if is_cached else None)
 
     def watch(best: Callable[[], SolveResult | None]) -> None:

@@ -40,9 +40,9 @@ _REPORT_EVERY_S, _RESULT_EVERY_S = 0.25, 1.0
 class _Reporter:
     """A thread that sends the parent a task's progress several times a second, and its best result now and then."""
 
-    def __init__(self, send: Callable[[str, Any], None]) -> None:
-        """Start the thread, which sends messages by `send(kind, value)`."""
-        self._send = send
+    def __init__(self, send: Callable[[str, Any], None], first_s: float) -> None:
+        """Start the thread, which sends messages by `send(kind, value)`, the best result after `first_s` seconds."""
+        self._send, self._sent_at = send, time.monotonic() + first_s - _RESULT_EVERY_S
         self._reports: list[Any] = []
         self._best: Callable[[], Any] | None = None
         self._is_done = threading.Event()
@@ -63,12 +63,12 @@ class _Reporter:
             self._send("progress", (reports, None))
 
     def _send_periodically(self) -> None:
-        sent_at, has_better = time.monotonic(), False
+        has_better = False
         while not self._is_done.wait(_REPORT_EVERY_S):
             reports, result = self._take_reports(), None
             has_better |= bool(reports)
-            if has_better and self._best is not None and time.monotonic() - sent_at >= _RESULT_EVERY_S:
-                result, has_better, sent_at = self._best(), False, time.monotonic()
+            if has_better and self._best is not None and time.monotonic() - self._sent_at >= _RESULT_EVERY_S:
+                result, has_better, self._sent_at = self._best(), False, time.monotonic()
             if (reports or result is not None) and not self._is_done.is_set():
                 self._send("progress", (reports, result))
 
@@ -113,7 +113,8 @@ class _Child:
         limit_memory(most_bytes)
         if niceness:
             os.nice(niceness)
-        reporter = _Reporter(self.send)
+        # If a child ends late, its caller gets the last result, which takes long to write for a large problem.
+        reporter = _Reporter(self.send, _RESULT_EVERY_S if task.is_large else 0.0)
         if task.file_bytes is None:
             control = replace(control, report=reporter.report, watch=reporter.watch)
         else:

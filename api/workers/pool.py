@@ -76,11 +76,11 @@ class ChildPool:
             self._is_closed = True
             idle, self._idle = self._idle, []
             others, self._all = self._all - set(idle), set()
+        self._template.close()  # First, as all other steps could wait for a template that does not answer.
         for child in others:  # The thread that awaits a busy child's answer closes the child, so only kill it.
             child.kill()
         for child in idle:
             child.close()
-        self._template.close()
 
     def run(
         self,

@@ -30,7 +30,7 @@ class Template:
         """Start without a template process; the first fork starts it."""
         self._line: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
-        self._asking = threading.Lock()
+        self._asking, self._is_closed = threading.Lock(), False
 
     def fork(self) -> ForkedChild:
         """Return a new child that waits for tasks; raises EOFError if even a restarted template ends at once."""
@@ -59,7 +59,10 @@ class Template:
         return None if status == _LIVES else status
 
     def close(self) -> None:
-        """End the template process."""
+        """End the template process for good; a request that waits for its answer ends, too, and is not repeated."""
+        self._is_closed = True
+        if (process := self._process) is not None:
+            process.kill()
         with self._asking:
             self._end_process()
 
@@ -68,7 +71,7 @@ class Template:
         with self._asking:
             try:
                 if self._line is None:
-                    if number != _FORK:
+                    if number != _FORK or self._is_closed:
                         raise EOFError
                     self._line = self._start_process()
                 socket.send_fds(self._line, [_NUMBER.pack(number)], pipes)

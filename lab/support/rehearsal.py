@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -18,8 +17,8 @@ NEEDS = {3: ["uv"], 4: ["apt-get", "make"], 5: ["make", "uv"], 8: ["apt-get"]}
 """The programs that a step needs in addition to Python and git, by the step's number."""
 ENVIRONMENTS = {1: ("make environment && ", ".venv"), 7: ("python3 -m venv build && ", "build")}
 """How the environments are made before a step, and the folder that is active from there on."""
-SHARE = {"DEEP": "--share 0.01"}
-"""The variables that let `make deep` run a hundredth of its cases in a rehearsal."""
+SHARE = {"DEEP": "--share 0.01", "ROWS": "capacity heaps keep"}
+"""The variables that let `make deep` and `make ledger` ask a part of their cases in a rehearsal."""
 
 
 def steps_of(text: str) -> Mapping[int, str]:
@@ -28,19 +27,24 @@ def steps_of(text: str) -> Mapping[int, str]:
     return {int(number): command.strip().replace("VERSION", __version__) for number, command in found}
 
 
-def rehearse(without: Collection[int] = ()) -> int:
-    """Run all steps but `without`, of which the last installs the wheel of step 7; return 1 if one is not done."""
-    with tempfile.TemporaryDirectory() as folder:
-        clone, origin = Path(folder, "clone"), Path(folder, "origin.git")
+def rehearse(without: Collection[int], folder: Path) -> int:
+    """Run all steps but `without`, of which the last installs the wheel of step 7; return 1 if one is not done.
+
+    They run in the clone in `folder`, which is made where it does not exist.
+    """
+    clone, origin = folder / "clone", folder / "origin.git"
+    if not clone.exists():
         subprocess.run(["git", "clone", "--quiet", "--bare", str(ROOT), str(origin)], check=True)
         subprocess.run(["git", "clone", "--quiet", str(origin), str(clone)], check=True)
         subprocess.run(["git", "checkout", "--quiet", "-B", "main"], cwd=clone, check=True)
         (clone / "dist").mkdir()
+        if (ROOT.parent / "shared").exists():  # What the gate builds the container with, and problems for tests.
+            (folder / "shared").symlink_to(ROOT.parent / "shared")
         changelog = clone / "CHANGELOG.md"
         heading = f"## {__version__} ({datetime.datetime.now(datetime.UTC):%Y-%m-%d})"
         text = re.sub("^## .*$", f"{heading}\n", changelog.read_text("utf-8"), count=1, flags=re.MULTILINE)
         changelog.write_text(text, encoding="utf-8")
-        return run_steps(steps_of((clone / "RELEASING.md").read_text("utf-8")), clone, without)
+    return run_steps(steps_of((clone / "RELEASING.md").read_text("utf-8")), clone, without)
 
 
 def run_steps(steps: Mapping[int, str], folder: Path, without: Collection[int] = ()) -> int:

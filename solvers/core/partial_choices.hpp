@@ -56,10 +56,10 @@ class PartialChoices {
         // An item arrives with all of its buffers when the first of them does, so branch only once.
         const auto is_same = [each](const Timeline::Event &other) { return other.item == each->item; };
         if (std::none_of(arriving, each, is_same)) branch(t, each->item);
+        if (is_over()) return {false, 0, 0, work()};
       }
       pass(t);
       if (count_ == 0) return {false, 0, in_steps(std::min(dropped_, above_)), work()};
-      if (is_over()) return {false, 0, 0, work()};
     }
     return arena_.has_failed ? Cheapest{} : found(home);
   }

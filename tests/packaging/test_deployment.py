@@ -29,6 +29,12 @@ COMPOSE = yaml.safe_load((ROOT / "docker" / "compose.yml").read_text())
 OBJECTS = [
     (name, found) for name in KUSTOMIZATION["resources"] for found in yaml.safe_load_all((FOLDER / name).read_text())
 ]
+COMPOSED = [service for service in COMPOSE["services"].values() if service["image"] == "memplan"]
+PROMETHEUS = ROOT / "docker" / "prometheus"
+GROUPS = yaml.safe_load((PROMETHEUS / "rules.yml").read_text())["groups"]
+RULES = [rule for group in GROUPS for rule in group["rules"]]
+DASHBOARD = json.loads((PROMETHEUS / "dashboard.json").read_text())
+OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 VERSIONS = ("1.29", "1.33", "1.37")
 SECRETS = {"memplan": {"database-url", "admin-key"}}
 """Secrets that docs/operations.md tells the operator to create."""
@@ -51,11 +57,6 @@ def mappings(value: Any) -> Iterator[Mapping[str, Any]]:
         yield value
     for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         yield from mappings(inner)
-
-
-def assert_arguments_are_known(arguments: list[str]) -> None:
-    known = {flag for each in make_command(arguments[0]).params for flag in each.opts}
-    assert [text for text in arguments if text.startswith("--") and text not in known] == []
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -91,8 +92,7 @@ def test_every_config_map_and_secret_referenced_by_a_deployment_exists() -> None
                 assert inner["secretKeyRef"]["key"] in SECRETS[inner["secretKeyRef"]["name"]]
         volumes = {volume["name"] for volume in found["spec"]["template"]["spec"]["volumes"]}
         assert {mount["name"] for mount in container(found)["volumeMounts"]} == volumes
-    documented = (ROOT / "docs" / "operations.md").read_text()
-    assert all(f"--from-literal={key}=" in documented for key in SECRETS["memplan"])
+    assert all(f"--from-literal={key}=" in OPERATIONS for key in SECRETS["memplan"])
 
 
 def test_every_selector_matches_its_pods() -> None:
@@ -115,7 +115,7 @@ def test_an_autoscaled_deployment_does_not_set_its_replica_count() -> None:
         assert "replicas" not in DEPLOYMENTS[target["name"]]["spec"]
         (metric,) = scaler["spec"]["metrics"]
         name = metric["external"]["metric"]["name"]
-        assert f"name: {{as: {name}}}" in (ROOT / "docs" / "operations.md").read_text()
+        assert f"name: {{as: {name}}}" in OPERATIONS
 
 
 def test_network_policies_block_platform_metadata_addresses_and_ingress_to_workers() -> None:
@@ -151,11 +151,10 @@ def containers() -> Iterator[tuple[str, Settings, int, int]]:
     for pod in map(container, DEPLOYMENTS.values()):
         said = literals | {one["name"]: one["value"] for one in pod["env"] if "value" in one}
         yield pod["args"][0], settings_of(said), byte_count(pod["resources"]["limits"]["memory"]), 0
-    for service in COMPOSE["services"].values():
-        if service["image"] == "memplan":
-            (place,) = service["tmpfs"]
-            limit = byte_count(service["deploy"]["resources"]["limits"]["memory"])
-            yield service["command"][0], settings_of(service["environment"]), limit, byte_count(place.split("size=")[1])
+    for service in COMPOSED:
+        (place,) = service["tmpfs"]
+        limit = byte_count(service["deploy"]["resources"]["limits"]["memory"])
+        yield service["command"][0], settings_of(service["environment"]), limit, byte_count(place.split("size=")[1])
 
 
 def byte_count(text: str) -> int:
@@ -187,7 +186,7 @@ def test_requests_of_one_key_use_at_most_60_percent_of_a_containers_memory() -> 
 
 
 def test_the_operations_page_states_the_formulas_of_server_memory() -> None:
-    pages = " ".join((ROOT / "docs" / "operations.md").read_text().split())
+    pages = " ".join(OPERATIONS.split())
     own, model = f"{OWN_BYTES / 1e9:g} GB", max_bytes("model", Settings(max_body_bytes=1))
     assert f"`{own} + {BODIES_HELD // 2} B + (1 + {MOST} S) W`" in pages
     assert f"`{own} + {BODIES_HELD} B + (1 + {MOST} (S + 1)) W`" in pages
@@ -213,11 +212,12 @@ def test_deployed_servers_require_keys() -> None:
 
 
 def test_container_start_commands_use_existing_flags() -> None:
-    for found in DEPLOYMENTS.values():
-        assert_arguments_are_known(container(found)["args"])
-    for service in COMPOSE["services"].values():
-        if service["image"] == "memplan":
-            assert_arguments_are_known(service["command"])
+    for started in (
+        *(container(found)["args"] for found in DEPLOYMENTS.values()),
+        *(one["command"] for one in COMPOSED),
+    ):
+        known = {flag for each in make_command(started[0]).params for flag in each.opts}
+        assert [text for text in started if text.startswith("--") and text not in known] == []
 
 
 def test_every_environment_variable_of_a_container_is_a_setting() -> None:
@@ -225,9 +225,8 @@ def test_every_environment_variable_of_a_container_is_a_setting() -> None:
     said = {text.partition("=")[0] for text in KUSTOMIZATION["configMapGenerator"][0]["literals"]}
     for found in DEPLOYMENTS.values():
         said |= {entry["name"] for entry in container(found).get("env", ())}
-    for service in COMPOSE["services"].values():
-        if service["image"] == "memplan":
-            said |= service.get("environment", {}).keys()
+    for service in COMPOSED:
+        said |= service.get("environment", {}).keys()
     assert said <= known
 
 
@@ -250,55 +249,42 @@ def test_only_the_compose_server_is_reachable_from_outside() -> None:
 
 
 def test_every_prometheus_alert_has_a_firing_and_a_silent_test() -> None:
-    folder = ROOT / "docker" / "prometheus"
-    rules = [rule for group in yaml.safe_load((folder / "rules.yml").read_text())["groups"] for rule in group["rules"]]
-    tried = [
-        one
-        for test in yaml.safe_load((folder / "rules_test.yml").read_text())["tests"]
-        for one in test["alert_rule_test"]
-    ]
-    for rings in (True, False):
-        assert {one["alertname"] for one in tried if bool(one["exp_alerts"]) == rings} == {
-            rule["alert"] for rule in rules
-        }
+    tests = yaml.safe_load((PROMETHEUS / "rules_test.yml").read_text())["tests"]
+    tried = {(one["alertname"], bool(one["exp_alerts"])) for test in tests for one in test["alert_rule_test"]}
+    assert tried == {(rule["alert"], rings) for rule in RULES for rings in (True, False)}
 
 
 @pytest.mark.slow
 def test_promtool_accepts_the_alert_rules_and_their_tests() -> None:
     if (program := shutil.which("promtool")) is None:
         pytest.skip("promtool, which Debian's package prometheus brings, is not installed")
-    folder = ROOT / "docker" / "prometheus"
     for words in (["check", "rules", "rules.yml"], ["test", "rules", "rules_test.yml"]):
-        done = subprocess.run([program, *words], cwd=folder, check=False, capture_output=True, text=True)
+        done = subprocess.run([program, *words], cwd=PROMETHEUS, check=False, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_prometheus_authenticates_with_a_key_and_its_alerts_use_existing_metrics() -> None:
-    folder = ROOT / "docker" / "prometheus"
-    monitor = yaml.safe_load((folder / "monitor.yaml").read_text())
+    monitor = yaml.safe_load((PROMETHEUS / "monitor.yaml").read_text())
     (endpoint,) = monitor["spec"]["endpoints"]
     (service,) = objects_of_kind("Service").values()
     assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
     assert endpoint["port"] in {port["name"] for port in service["spec"]["ports"]}
-    documented = (ROOT / "docs" / "operations.md").read_text()
-    assert f"`{endpoint['authorization']['credentials']['key']}`" in documented
+    assert f"`{endpoint['authorization']['credentials']['key']}`" in OPERATIONS
     exposed = Metrics().render(JobCounts({}, {}, 0, 0.0, 0), {}).decode()
-    rules = [rule for group in yaml.safe_load((folder / "rules.yml").read_text())["groups"] for rule in group["rules"]]
-    panels = json.loads((folder / "dashboard.json").read_text())["panels"]
-    drawn = [target["expr"] for panel in panels for target in panel["targets"]]
-    for expression in (*(rule["expr"] for rule in rules), *drawn):
+    drawn = [target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]]
+    for expression in (*(rule["expr"] for rule in RULES), *drawn):
         named = re.findall(r"\bmemplan_\w+", expression)
         assert named or expression == 'absent(up{job="memplan"} == 1)'
         for name in named:
-            assert re.sub("_(bucket|sum|count)$", "", name) in documented, name
-            assert f"# TYPE {re.sub('_(bucket|sum|count)$', '', name)} " in exposed, name
+            metric = re.sub("_(bucket|sum|count)$", "", name)
+            assert metric in OPERATIONS, name
+            assert f"# TYPE {metric} " in exposed, name
 
 
 def test_the_dashboard_has_the_fields_that_grafana_reads() -> None:
-    dashboard = json.loads((ROOT / "docker" / "prometheus" / "dashboard.json").read_text())
-    assert {"title", "uid", "schemaVersion", "templating", "time", "panels"} <= dashboard.keys()
-    (source,) = dashboard["templating"]["list"]
-    panels = dashboard["panels"]
+    assert {"title", "uid", "schemaVersion", "templating", "time", "panels"} <= DASHBOARD.keys()
+    (source,) = DASHBOARD["templating"]["list"]
+    panels = DASHBOARD["panels"]
     picture = (ROOT / "docs" / "dashboard.svg").read_text()
     assert [panel["title"] for panel in panels if f">{panel['title']}</text>" not in picture] == []
     assert (source["name"], source["type"], len({panel["id"] for panel in panels})) == ("source", "datasource", 12)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging.config
+import os
 import signal
 import threading
 
@@ -11,7 +12,7 @@ import click
 
 from memplan.api.cli.flags import STORE, Flag, RangeType, size
 from memplan.api.cli.help import SectionedCommand
-from memplan.api.cli.running import InterruptedRun
+from memplan.api.cli.running import handle_signals
 from memplan.planner.errors import OptionError
 
 
@@ -29,12 +30,12 @@ def serve(host: str, port: int, without_keys: bool) -> None:
     If other machines can reach the address, callers need a key, which `memplan keys add` makes.
     """
     gc.disable()  # Imports create no garbage, so turn off garbage collection until `collect_rarely`.
-    from memplan.api.http.serving import server
+    # A signal comes here before the server handles signals, and again after its shutdown. An exception would not do:
+    # Python ignores one that is raised while it drops an object, and threads of abandoned searches could delay the end.
+    with handle_signals(lambda *_: os._exit(0)):
+        from memplan.api.http.serving import server
 
-    try:
         server.serve(host, port, without_keys)
-    except InterruptedRun:
-        return  # Servers normally end by a signal, so report no error.
 
 
 @click.command(
@@ -60,6 +61,9 @@ def worker(store: str | None, workers: int | None, memory_limit: int | None) -> 
     A worker that stops hands back the jobs that it runs, and other workers continue them from there. The jobs of a
     worker that was killed are taken over as well.
     """
+    is_told = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: is_told.set())
     from memplan.api.jobs.workers import run_workers
     from memplan.api.logs import log_config
     from memplan.api.settings import read_settings
@@ -70,9 +74,6 @@ def worker(store: str | None, workers: int | None, memory_limit: int | None) -> 
     if settings.workers < 1:
         raise OptionError(f"workers: must be at least 1, got {settings.workers}")
     logging.config.dictConfig(log_config(settings.log_format))
-    is_told = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: is_told.set())
     try:
         with run_workers(settings):
             is_told.wait()

@@ -133,3 +133,30 @@ def test_an_error_of_the_service_is_reported_in_one_line(server: RunningServer, 
     assert main(["plan", str(EXAMPLE), "--server", url(server), "--accept", "soon"]) == 2
     sentence = 'server: accept: must be fit or a percentage such as 5%, got "soon"'
     assert capfd.readouterr() == ("", f"memplan: error: {sentence}\n")
+
+
+_SIGNAL = """
+import os, signal, sys, weakref
+class Importer:
+    def find_spec(self, name, *_):
+        if name == os.environ["AT_IMPORT_OF"]:
+            sys.meta_path.remove(self)
+            one = Importer()
+            kept = weakref.ref(one, lambda _: signal.raise_signal(signal.SIGTERM))
+            del one
+sys.meta_path.insert(0, Importer())
+"""
+"""A signal that comes while an object is dropped, where Python ignores exceptions."""
+
+
+@pytest.mark.parametrize(
+    ("command", "package", "status"), [("serve", "click", 130), ("serve", "sqlalchemy", 0), ("worker", "sqlalchemy", 0)]
+)
+def test_a_signal_stops_a_starting_service_even_where_python_ignores_exceptions(
+    command: str, package: str, status: int, tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(_SIGNAL)
+    store = ["--port", "0"] if command == "serve" else ["--store", f"sqlite:///{tmp_path}/memplan.db"]
+    settings = {"PYTHONPATH": str(tmp_path), "MEMPLAN_DATA_FOLDER": str(tmp_path), "AT_IMPORT_OF": package}
+    started = [sys.executable, "-m", "memplan.api.cli.main", command, *store]
+    assert subprocess.run(started, cwd=ROOT, env=os.environ | settings, check=False, timeout=60).returncode == status

@@ -198,3 +198,13 @@ def test_a_deterministic_infeasible_answer_is_identical_in_calls_and_jobs(server
     links = server.wait_for_end(server.client.post("/v1/jobs", json=asked).json())["links"]
     here = QUESTION.write(plan(Problem.model_validate(TIGHT), options=PlanOptions(deterministic=True)))
     assert [*answers, server.client.get(links["result"]).content] == [here] * 3
+
+
+def test_the_best_plan_so_far_answers_if_the_child_of_a_plan_with_a_profile_ends_late(
+    server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memplan.api.service.answering._GRACE_S", -2.0)
+    buffers = hard_request(31)["problem"]["buffers"]
+    hard = {"buffers": buffers, "pools": [{"name": "fast", "size": 2**24}, {"name": "slow", "cost": 2}]}
+    plan = ask_plan(server, hard, time_limit_s=5, profile="balanced")
+    assert (plan["status"], plan["stop_reason"], plan["profile"]) == ("feasible", "time_limit", "balanced")

@@ -19,13 +19,6 @@ from tests.support.hard_requests import HARD, wait_until
 from tests.support.server import RunningServer, run_server
 
 
-def test_settings_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MEMPLAN_SOLVES", "3")
-    monkeypatch.setenv("MEMPLAN_MAX_BODY_BYTES", "1000")
-    settings = read_settings()
-    assert (settings.solves, settings.max_body_bytes, settings.waiting) == (3, 1000, 16)
-
-
 def test_a_wrong_setting_is_reported_with_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMPLAN_SOLVES", "many")
     monkeypatch.setenv("MEMPLAN_WAITING", "-1")

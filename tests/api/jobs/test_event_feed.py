@@ -72,14 +72,3 @@ async def test_removing_a_job_ends_its_event_stream(store: Store) -> None:
     store.leases.remove_ended(2e9)
     assert await listening == []
     await following.close()
-
-
-@run_in_loop
-async def test_a_stopping_server_ends_event_streams(store: Store) -> None:
-    following, job_id = Following(store), submit(store)
-    listening = asyncio.create_task(heard(following, job_id))
-    await asyncio.sleep(0.1)
-    following.stop()
-    assert await listening == ["queued"]
-    assert await heard(following, job_id) == ["queued"]
-    await following.close()

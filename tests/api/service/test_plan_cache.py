@@ -42,17 +42,6 @@ async def height(cache: PlanCache, asked: CompiledProblem) -> int | None:
 
 
 @run_in_loop
-async def test_a_written_plan_is_found_by_a_later_cache_on_the_same_store(store: Store) -> None:
-    first, asked = cache_over(store), compile_sized()
-    first.keep(asked, plan_of_height(asked, 9))
-    await first.write()
-    assert await height(cache_over(store), asked) == 9
-    known = await cache_over(store).find_by_hash(asked.hash)
-    assert known is not None
-    assert (known.searched_s, known.status) == (1.0, "feasible")
-
-
-@run_in_loop
 async def test_a_cached_plan_is_replaced_only_by_a_better_one(store: Store) -> None:
     asked = compile_sized()
     for k, (found, best) in enumerate(((9, 9), (8, 8), (10, 8))):

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from memplan.api.options import Options
-from memplan.api.refusals import FullError
 from memplan.api.service.cache.cached_plan import CachedPlan
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.store.store import Store
@@ -231,15 +230,3 @@ async def test_a_deterministic_search_has_no_warm_start_and_keeps_its_seed(room:
     options = Options(time_limit_s=60.0, deterministic=True, seed=5)
     await room.plan_problem(SMALL, options)
     assert [(task.start, task.options) for task in room.workers.tasks] == [(None, options)]
-
-
-@run_with_room
-async def test_a_request_that_gets_no_slot_in_time_receives_the_quick_plan_or_is_refused(room: Room) -> None:
-    many = [Problem.model_validate(hard_request(seed)["problem"]) for seed in range(40, 52)]
-    asked: list[Any] = [asyncio.create_task(room.plan_problem(problem)) for problem in many[:4]]
-    await asyncio.sleep(0)
-    late: Any = await asyncio.gather(room.plan_problem(HARD, Options(time_limit_s=0.3)), return_exceptions=True)
-    assert isinstance(late[0], FullError) or late[0].status == "feasible"
-    room.workers.may_answer.set()
-    ended = await asyncio.gather(*asked, return_exceptions=True)
-    assert {type(each).__name__ for each in ended} <= {"Plan", "FullError"}

@@ -183,13 +183,6 @@ def test_only_tasks_with_long_limits_run_at_lower_priority() -> None:
     pool.close()
 
 
-def test_a_pool_without_worker_processes_forks_one_in_warm_up(pool: ChildPool) -> None:
-    with pytest.raises(NotInTimeError):
-        pool.run(task(works.run_forever, within_s=0.1))
-    assert pool.warm_up()
-    assert pool.count > 0
-
-
 def test_a_killed_template_process_is_replaced(pool: ChildPool) -> None:
     for process in workers():
         process.kill()

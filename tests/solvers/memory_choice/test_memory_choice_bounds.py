@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from copy import copy
 from itertools import product
+from threading import Timer
 from typing import Any
 
 import numpy as np
@@ -51,6 +53,17 @@ def small_knapsack(*buffers: dict[str, Any], **fields: Any) -> Knapsack:
 
 
 NOT_SET = column([0])
+
+
+def test_the_cheapest_choice_of_buffers_that_begin_together_ends_soon_after_its_flag_is_set() -> None:
+    rows = [{"size": 1000 + 37 * k * k % 911, "start": 0, "end": 2} for k in range(40)]
+    knapsack = small_knapsack(*rows, pools=[{"name": "fast", "size": 20_000}, {"name": "slow", "cost": 1}], **COSTS)
+    flag, limit = np.zeros(1, dtype=np.int64), knapsack.limits([20_000, ROOMY])
+    multipliers = cost_multipliers(knapsack, limit, limit, ROOMY, 20, NOT_SET)
+    began = time.thread_time()
+    Timer(0.05, lambda: flag.__setitem__(0, 1)).start()
+    cheapest_choice(knapsack, limit, multipliers, (), 2**40, ChoiceEffort(400_000, 2**40), flag)
+    assert time.thread_time() - began < 0.3
 
 
 def choices(knapsack: Knapsack) -> list[I64]:
