@@ -34,7 +34,7 @@ def rehearse(without: Collection[int], folder: Path) -> int:
     """
     clone, origin = folder / "clone", folder / "origin.git"
     if not clone.exists():
-        subprocess.run(["git", "clone", "--quiet", "--bare", str(ROOT), str(origin)], check=True)
+        subprocess.run(["git", "clone", "--quiet", "--bare", "--no-tags", str(ROOT), str(origin)], check=True)
         subprocess.run(["git", "clone", "--quiet", str(origin), str(clone)], check=True)
         subprocess.run(["git", "checkout", "--quiet", "-B", "main"], cwd=clone, check=True)
         (clone / "dist").mkdir()
