@@ -333,7 +333,7 @@ class Plan(PlanValue):
     explanation: Explanation | None = None
     """Why nothing fits, if that is proved."""
     kept: KeptPlaces | None = None
-    """After a re-plan (`--keep`), the numbers of buffers that kept their old place and of those that moved."""
+    """After a re-plan (`--keep`), the numbers of buffers that kept their old place and that moved."""
     heaps: Heaps | None = None
     """With the option `heaps` (as many arenas of limited size as needed), their limit and least number; else null."""
     reproducible: bool | None = None
