@@ -25,6 +25,7 @@ MANY_IMPORTS = {
     "api/http/routes/jobs.py",
     "api/http/routes/questions.py",
     "api/requests.py",
+    "api/cli/local/check_folder.py",
     "api/cli/local/plan.py",
     "api/service/answering.py",
     "api/service/plan_service.py",

@@ -27,7 +27,8 @@ def heavy_clique(instance: Instance) -> I64:
         return column([])
     size = instance.size.tolist()
     free = np.zeros(len(instance), dtype=np.int64)
-    np.maximum.at(free, instance.clear_pairs.T, instance.clearance)
+    for side in instance.clear_pairs.T:  # Both at once, numpy 2.4 reads values from beyond the array.
+        np.maximum.at(free, side, instance.clearance)
     most = (instance.size + free).tolist()
     best: list[int] = []
     best_size = 0

@@ -138,7 +138,7 @@ def test_the_guides_list_the_files_to_change_for_a_question_and_a_reading_option
     assert guide("How to add a question") == {"questions/NAME/NAME.py", "questions/__init__.py", "memplan/__init__.py"}
     assert guide("How to add an option for reading models") == {
         "planner/foreign/model_options.py",
-        "planner/foreign/NAME/reader.py",
+        "runtimes/NAME/reader.py",
     }
 
 
