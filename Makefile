@@ -4,6 +4,7 @@
 #   make serve    the service, until Ctrl-C
 #   make ledger   what the searches reach, beside what they reached, in counted work; half an hour
 #   make deep     before a release: all that draws its cases, with many more of them
+#   make locks    the lock files from pyproject.toml, with UPGRADE=--upgrade at the newest versions
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(abspath $(VENV))/bin
@@ -17,7 +18,7 @@ INSTALL = UV_FIND_LINKS="$$PIP_FIND_LINKS" $(BIN)/uv pip install --quiet --pytho
 ONCE = $(if $(shell command -v c++),CXX="'$(BIN)/python' '$(CURDIR)/tests/support/compile_once.py' c++")
 BUILT_FROM = pyproject.toml hatch_build.py $(shell find solvers/core programs/*/core extensions/*/core -name '*.[ch]pp' -o -name 'build.py')
 
-.PHONY: demo serve test ledger deep environment
+.PHONY: demo serve test ledger deep locks environment
 demo: $(VENV)/service.ready
 	@$(BIN)/python examples/demo.py
 
@@ -32,6 +33,13 @@ ledger: environment
 
 deep: environment
 	@$(BIN)/python -m lab.deep $(DEEP)
+
+LOCK = $(BIN)/uv pip compile --quiet $(UPGRADE) --universal --generate-hashes --no-annotate --no-header
+locks: | $(BIN)/uv
+	@$(LOCK) pyproject.toml --extra all --output-file requirements.lock
+	@$(LOCK) pyproject.toml --extra dev --extra peers --output-file requirements-dev.lock
+	@$(LOCK) pyproject.toml --extra onnx --constraint requirements.lock --output-file docker/action.lock
+	@printf 'hatchling\nziglang\n' | $(LOCK) - --output-file docker/build.lock
 
 environment: $(VENV)/tests.ready
 

@@ -271,9 +271,11 @@ class Buffer(Value):
     `forbid_pools`, or as there is only one. By default, the planner chooses the offset."""
     traffic: Bytes | None = None
     """The bytes that operations read from and write to the buffer; the objective `cost` multiplies them by the cost of
-    its pool. By default, the sum of the bytes of `accesses` or, without them, `size`."""
+    its pool. By default, the sum of the bytes of `accesses` or, without them, `size`. With the problem's `moves`, the
+    default is twice `size`, and one half is moved at the first step of the lifetime, the other at the last."""
     hint: Bytes | None = None
-    """The offset in bytes that `plan --keep` prefers for a buffer that the old plan does not have; else ignored."""
+    """The offset in bytes, in the first pool that it may use, that `plan --keep` prefers for a buffer that the old plan
+    does not have; else ignored."""
     alias_of: Id | None = None
     """The buffer inside which this one lies wholly, as a view does; it then has no bytes of its own. The bytes are
     taken while either of the two is alive."""
