@@ -28,7 +28,7 @@ from memplan.api.service.admission import MOST, AdmissionQueue, sort_of
 from memplan.api.service.answering import Answering
 from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.service.cache.written_plans import WrittenPlans
-from memplan.api.service.request_task import parse_for_child
+from memplan.api.service.request_task import ReadProblem, parse_for_child
 from memplan.api.settings import Settings
 from memplan.api.store.api_key import Key
 from memplan.api.store.errors import FullDiskError
@@ -159,12 +159,12 @@ class Service:
 
     async def parse_request(
         self, kind: str, head: str, body: bytes, terms: tuple[str, ...] = (), arrived: float | None = None
-    ) -> tuple[ParsedRequest, str | None]:
-        """Return a parsed request, which may have the fields `terms`; a large one without inputs, but with a hash.
+    ) -> tuple[ParsedRequest, ReadProblem | None]:
+        """Return a parsed request, which may have the fields `terms`; a large one without inputs, but with its problem.
 
-        The hash is that of the problem if a plain plan is wanted, or else None. A large request that `arrived` at a
-        time must be parsed within its time limit, or NotInTimeError is raised. FullError is raised before the parsing
-        of a request that would, in all probability, be refused after it.
+        The problem is None unless a plain plan is wanted. A large request that `arrived` at a time must be parsed
+        within its time limit, or NotInTimeError is raised. FullError is raised before the parsing of a request that
+        would, in all probability, be refused after it.
         """
         if arrived is not None:
             self.queue.refuse_like_last(sort_of(kind, body))

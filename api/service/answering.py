@@ -82,7 +82,6 @@ class CallerRequest:
     cancelled: an event that ends the work early, with the best answer so far.
     key_id, plan_key: the id of the caller's key, and the key whose known plans are used (None: plans of all keys).
     is_large: True if only child processes parse the body.
-    problem_hash: the hash of the problem if the body is large and a plain plan is wanted.
     """
 
     task: RequestTask
@@ -92,12 +91,11 @@ class CallerRequest:
     key_id: str | None = None
     plan_key: str | None = None
     is_large: bool = False
-    problem_hash: str | None = None
 
     @property
     def is_plain_plan(self) -> bool:
         """True if one plan in pools is wanted, which the plan cache may know."""
-        return self.problem_hash is not None if self.is_large else self.asked.is_plain_plan
+        return self.task.read is not None if self.is_large else self.asked.is_plain_plan
 
     @property
     def sort(self) -> Sort:
@@ -144,8 +142,8 @@ class Answering:
         UnavailableError, and NotInTimeError without an answer in time.
         """
         asked, n_bytes = call.asked, len(call.task.body)
-        if call.problem_hash is not None:
-            return await self._large_plan(call, cache_name(call.problem_hash, call.plan_key))
+        if call.task.read is not None:
+            return await self._large_plan(call, cache_name(call.task.read.hash, call.plan_key))
         if call.is_plain_plan:
             return await self._plan(call)
         if not (asked.is_foreign or call.is_large) and asked.question.is_brief(asked.extent, asked.options):
@@ -294,7 +292,7 @@ class Answering:
         return replace(found, plan=await to_thread.run_sync(reason, limiter=self._places))
 
     async def _large_plan(self, call: CallerRequest, name: str) -> WorkAnswer:
-        """Return the plan of a large problem, parsed and searched in a child process, starting from the known plan.
+        """Return the plan of a large problem, searched in a child process, starting from the known plan.
 
         Equal simultaneous requests share one search and its answer.
         """
@@ -333,7 +331,9 @@ class Answering:
         is_plan = call.is_plain_plan
         task = Task(
             run,
-            (replace(request, arrived=call.deadline),),
+            (replace(request, arrived=call.deadline, body=b""), asked)
+            if request.read
+            else (replace(request, arrived=call.deadline),),
             kind,
             Deadline(call.deadline.began, max(place.due, time.monotonic() + _LEAST_S)),
             limit_s=asked.options.time_limit_s if is_plan or place.due == inf else None,
@@ -362,7 +362,9 @@ class Answering:
                     if not left:
                         raise
                 if heard and heard[-1].known is not None:
-                    task = replace(task, arguments=(replace(task.arguments[0], record=heard[-1].known.compress("")),))
+                    request, *rest = task.arguments
+                    request = replace(request, record=heard[-1].known.compress(""))
+                    task = replace(task, arguments=(request, *rest))
         finally:
             self._queue.release_slot(place, is_measured=not call.cancelled.is_set())
         if answer.searched is not None:

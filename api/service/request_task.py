@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import starmap
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
@@ -48,11 +49,20 @@ _CHILD_SEED = 2**62
 """The offset added to the seed of a search from a known plan: where one seed has failed, another often succeeds."""
 
 
+class ReadProblem(NamedTuple):
+    """A problem that a child process has read from a large body: its hash, its pickle, and the seconds that it took."""
+
+    hash: str
+    pickled: bytes
+    read_s: float
+
+
 @dataclass(frozen=True, eq=False)
 class RequestTask:
     """A request in the form in which it was sent, with the known parts of its answer.
 
     plan_format: the format in which a plan in pools is written.
+    read: the problem of a large body if a plain plan is wanted, so that it is read only once.
     record: the known plan from which a search starts.
     keep: the plan to keep, as JSON, in place of the hash that the request has.
     before: a job's best plan so far, as JSON, from which its search continues.
@@ -63,6 +73,7 @@ class RequestTask:
     head: str
     body: bytes
     plan_format: str = "json"
+    read: ReadProblem | None = None
     record: StoredPlan | None = None
     keep: bytes | None = None
     before: bytes | None = None
@@ -70,12 +81,15 @@ class RequestTask:
 
 
 def run(control: TaskControl, task: RequestTask, asked: ParsedRequest | None = None) -> WorkAnswer:
-    """Return the answer to a request, which is parsed first unless `asked` is given; raises MemplanError."""
+    """Return the answer to a request, which is parsed first unless `asked` is given; raises MemplanError.
+
+    If the task has its problem, `asked` needs no inputs.
+    """
     began = time.monotonic()
     asked = asked or parse_request(task.kind, task.head, task.body, terms=(*TERMS, *OF_A_LINE))
     if task.keep is not None:
         asked = replace(asked, fields={**asked.fields, "keep": from_json(task.keep)})
-    if asked.is_plain_plan:
+    if task.read is not None or asked.is_plain_plan:
         return _plain_plan(control, task, asked, began)
     if not asked.is_foreign:
         return _answer(asked, control)
@@ -112,10 +126,13 @@ def _answer(asked: ParsedRequest, control: Control) -> WorkAnswer:
 def _plain_plan(control: TaskControl, task: RequestTask, asked: ParsedRequest, began: float) -> WorkAnswer:
     """Return the known plan if it is good enough; otherwise, search for a plan, starting from the known one.
 
-    The search leaves as much time for verifying and writing its plan as reading the problem has taken since `began`.
+    The search leaves as much time for verifying and writing its plan as reading the problem has taken, in another
+    process and since `began`.
     """
-    problem, options = CompiledProblem.from_problem(asked.input_values()["problem"]), plan_options(asked)
-    kept_s = max(0.0, time.monotonic() - began - answer_time_s(problem.problem))
+    given = asked.input_values()["problem"] if task.read is None else pickle.loads(task.read.pickled)
+    problem, options = CompiledProblem.from_problem(given), plan_options(asked)
+    read_s = time.monotonic() - began + (0.0 if task.read is None else task.read.read_s)
+    kept_s = max(0.0, read_s - answer_time_s(problem.problem))
     is_cached = is_cacheable(problem.problem, options)
     cached = CachedPlan.read(task.record) if is_cached else None
     known = None if cached is None else result_of(cached, problem)
@@ -249,8 +266,14 @@ def reason_to_answer(
     return "time_limit" if known.searched_s >= _SEARCHED_SHARE * options.time_limit_s else None
 
 
-def parse_for_child(body: bytes, kind: str, head: str, terms: tuple[str, ...] = ()) -> tuple[ParsedRequest, str | None]:
-    """Parse a request in a child process; return (request without inputs, problem hash if a plain plan is wanted)."""
+def parse_for_child(
+    body: bytes, kind: str, head: str, terms: tuple[str, ...] = ()
+) -> tuple[ParsedRequest, ReadProblem | None]:
+    """Parse a request in a child process; return (request without inputs, problem if a plain plan is wanted)."""
+    began = time.monotonic()
     asked = parse_request(kind, head, body, terms=terms)
-    is_plain = asked.is_plain_plan
-    return asked.drop_inputs(), CompiledProblem.from_problem(asked.input_values()["problem"]).hash if is_plain else None
+    if not asked.is_plain_plan:
+        return asked.drop_inputs(), None
+    problem = asked.input_values()["problem"]
+    name, pickled = CompiledProblem.from_problem(problem).hash, pickle.dumps(problem, pickle.HIGHEST_PROTOCOL)
+    return asked.drop_inputs(), ReadProblem(name, pickled, time.monotonic() - began)

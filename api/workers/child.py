@@ -111,6 +111,8 @@ class _Child:
     def _run_task(self, task: Task, control: TaskControl, most_bytes: int, niceness: int, ids: Ids) -> None:
         """Run a task until it ends or is due, within `most_bytes` of memory; send the answer or error to the parent."""
         limit_memory(most_bytes)
+        if task.is_large:
+            gc.disable()  # The child ends with this task, whose many objects it would look through again and again.
         if niceness:
             os.nice(niceness)
         # If a child ends late, its caller gets the last result, which takes long to write for a large problem.

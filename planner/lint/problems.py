@@ -97,14 +97,15 @@ def _report_unconstrained_buffers(problem: Problem) -> Iterator[Finding]:
 def _report_oversized_buffers(problem: Problem) -> Iterator[Finding]:
     """Report buffers larger than all allowed pools, or than the space in each pool above the first aligned offset."""
     table, pools = problem.buffers, problem.pools
-    kinds, kind = np.unique(np.stack((table.pool_choice, table.alignment)), axis=1, return_inverse=True)
+    steps, step = np.unique(table.alignment, return_inverse=True)
+    kinds, kind = np.unique(table.pool_choice * len(steps) + step, return_inverse=True)
+    choices = (kinds // max(1, len(steps))).tolist()
     allowed = [[pools[problem.pool_index[name]] for name in names] or pools for names in table.pool_choices]
-    largest = [max(_pool_bytes(pool) for pool in allowed[choice]) for choice in kinds[0]]
+    largest = [max(_pool_bytes(pool) for pool in allowed[choice]) for choice in choices]
     room = [
         max(_pool_bytes(pool) - _first_aligned_offset(pool, step) for pool in allowed[choice])
-        for choice, step in kinds.T.tolist()
+        for choice, step in zip(choices, steps[kinds % max(1, len(steps))].tolist(), strict=True)
     ]
-    kind = kind.ravel()
     for i in np.flatnonzero(table.size > np.array(room, dtype=np.int64)[kind]).tolist():
         name, size, k = table.ids[i], int(table.size[i]), int(kind[i])
         rule, why = "never-aligned", f"must fit behind the first aligned offset of a pool ({max(0, room[k])} bytes)"

@@ -1,4 +1,4 @@
-"""The tables of the kernel that packs one pool in a given order; see pack.hpp."""
+"""The tables of the kernels that pack one pool in a given order; see pack.hpp and sweep.hpp."""
 
 from __future__ import annotations
 
@@ -68,3 +68,24 @@ A buffer without a free offset gets ABSENT. First fit chooses the lowest free of
 shared offset, or else the tightest gap: the offset from which the body could be moved up least. Once flag[0] is not
 0, all remaining buffers get ABSENT. Sums cannot overflow int64, whatever the sizes.
 """
+
+
+class SweepTask(NamedTuple):
+    """The `k` buffers to place in a pool without rules except reserved ranges, capacity and alignments, by start.
+
+    Each buffer has one lifetime, from `start` to `end` in live sets. The kernel fills `offsets`.
+    """
+
+    order: I64  # (k,): numbers of the buffers, in the order of their starts
+    size: I64  # (n,): size of each buffer, in units
+    start: I64
+    end: I64
+    step: I64  # (n,): the offset of each buffer is a multiple of it
+    reserved: Rows  # (r, 2): low and high end of each reserved range; the ranges are disjoint and ascending
+    capacity: int
+    n_live_sets: int
+    offsets: I64  # (k,): offset found for each buffer, or ABSENT if the buffer is not placed
+
+
+sweep = CORE.kernel("sweep", tables=1)
+"""`sweep(task)`: place each buffer in a gap of about its size among those alive at its start. Raises MemoryError."""

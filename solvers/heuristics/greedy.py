@@ -16,7 +16,6 @@ from memplan.solvers.core.exact import ALONE_NODES, seed_of
 from memplan.solvers.core.plain import PlainStart as PlainStart
 from memplan.solvers.packing.orders import COST_RULES, RULES, Rule, Traits
 from memplan.solvers.search.incumbent import Search
-from memplan.solvers.search.meanwhile import polling_flag
 
 _ENOUGH = 250_000
 """The work, in units of Search.work_limit, after which improving the plan gains more than another order."""
@@ -43,8 +42,8 @@ def solve(instance: Instance, search: Search) -> None:
         pass
 
 
-def offer_first(instance: Instance, search: Search, most_s: float) -> None:
-    """Offer the plan of the first order in which all buffers fit, even if no time is left, within `most_s` seconds.
+def offer_first(instance: Instance, search: Search) -> None:
+    """Offer the plan of the first order in which all buffers fit, even if no time is left.
 
     An order takes some milliseconds per thousand buffers. Without this plan, a short time limit could yield none at
     all.
@@ -52,16 +51,22 @@ def offer_first(instance: Instance, search: Search, most_s: float) -> None:
     from memplan.solvers.packing.packer import Packer
     from memplan.solvers.packing.place import pins_collide, place
 
-    until = time.monotonic() + most_s
-    with polling_flag(lambda: time.monotonic() > until) as flag:
-        packer, traits = Packer(instance, flag), Traits(instance)
-        if "pins" in instance.features and pins_collide(instance, packer):
+    packer, traits = Packer(instance, column([0])), Traits(instance)
+    if "pins" in instance.features and pins_collide(instance, packer):
+        return
+    for rule in islice(rules(instance), FIRST):
+        assignment = place(packer, instance, rule.order(traits), preference(instance), rule.best_fit)
+        if assignment is not None:
+            search.offer(*assignment, f"greedy:{rule.name}")
             return
-        for rule in islice(rules(instance), FIRST):
-            assignment = place(packer, instance, rule.order(traits), preference(instance), rule.best_fit)
-            if assignment is not None:
-                search.offer(*assignment, f"greedy:{rule.name}")
-                return
+
+
+def offer_swept(instance: Instance, search: Search) -> None:
+    """Offer the plan of sweeps over time, even if no time is left: they take less than a microsecond per buffer."""
+    from memplan.solvers.packing.sweep import swept_plan
+
+    if (assignment := swept_plan(instance, preference(instance))) is not None:
+        search.offer(*assignment, "greedy:sweep")
 
 
 def begin(instance: Instance, search: Search) -> None:

@@ -73,7 +73,9 @@ def place(
     for q in pools:
         mine = waiting[instance.allowed[q, waiting]]
         ends = packer.pack(q, mine, best_fit)
-        while (out := ends == ABSENT).any() and (torn := _partial_group_mask(instance.colocation[mine], out)).any():
+        while "together" in instance.features and (out := ends == ABSENT).any():
+            if not (torn := _partial_group_mask(instance.colocation[mine], out)).any():
+                break
             mine = mine[~torn]
             ends = packer.pack(q, mine, best_fit)
         pool[mine], offset[mine] = q, ends

@@ -17,7 +17,7 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan, PoolUse
 from memplan.planner.model.problem import Problem, Profile, replace_profile
 from memplan.planner.model.problem_fields import PEAK_THEN_COST
-from memplan.solvers.portfolio.one_search import OneSearch
+from memplan.solvers.portfolio.one_search import OneSearch, answer_time_s
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.trade_offs import OPEN_AT_MOST, WeightedEnds
 from memplan.solvers.search.control import Control, Deadline, ignore_report
@@ -75,6 +75,9 @@ def solve_profile(
             except OptionError as error:
                 step = steps.throw(error)
             else:
+                if search_result.plan.placements and deadline.remaining_s <= answer_time_s(problem):
+                    result = replace(interim_result(problem, profile, search_result), stop_reason="time_limit")
+                    return replace(result, elapsed_s=time.monotonic() - began)
                 step = steps.send(search_result)
         except StopIteration as end:
             result: SolveResult = end.value

@@ -111,11 +111,11 @@ class _Batch:
             if cancelled.is_set():
                 raise UnavailableError("memplan: the batch was cancelled before this submission started")
             head = head_of(JSON, self.wanted.query)
-            asked, problem_hash = await self.service.parse_request(PLAN, head, line, OF_A_LINE)
+            asked, read = await self.service.parse_request(PLAN, head, line, OF_A_LINE)
             options = self._check_options(asked, about)
-            task, due = RequestTask(PLAN, head, line, options.format or "json"), Deadline.from_limit(inf)
+            task, due = RequestTask(PLAN, head, line, options.format or "json", read), Deadline.from_limit(inf)
             plan_key, is_large = self.service.plan_key(self.key_id), len(line) > LARGE_BYTES
-            call = CallerRequest(task, asked, due, cancelled, self.key_id, plan_key, is_large, problem_hash)
+            call = CallerRequest(task, asked, due, cancelled, self.key_id, plan_key, is_large)
             written = (await self.service.answering.run(call)).content
             selection = self.wanted.selection
             return _result_line(about, "plan", written if selection is None else selection.write(written))

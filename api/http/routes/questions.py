@@ -85,22 +85,27 @@ def _question_handler(question: Question[Any]) -> Callable[[Request], Awaitable[
                 response.headers[CACHE] = "hit"
                 return await wanted.shape(request, question, response)
         try:
-            asked, problem_hash = await service.parse_request(kind, head, body, arrived=arrived)
+            asked, read = await service.parse_request(kind, head, body, arrived=arrived)
         except NotInTimeError:
             if not is_plan:
                 raise
             limit_s = stated_time_limit_s(kind, head, body, service.settings)
             return await wanted.shape(request, question, _unknown_plan("the problem", limit_s, arrived))
+        if read is not None:
+            request.state.body_share.take(len(read.pickled))
         options = asked.options
         check_time_limit(options, service.settings)
         if isinstance(options, Options):
             if options.format is None and plan_format != "json":
                 head = head_of(media, f"{wanted.query}&format={plan_format}")
             plan_format = options.format or plan_format
-        task, deadline = RequestTask(kind, head, body, plan_format), Deadline.from_limit(options.time_limit_s, arrived)
+        task, deadline = (
+            RequestTask(kind, head, body, plan_format, read),
+            Deadline.from_limit(options.time_limit_s, arrived),
+        )
         try:
             async with service.caller(request) as cancelled:
-                one = CallerRequest(task, asked, deadline, cancelled, caller.key_id, plan_key, is_large, problem_hash)
+                one = CallerRequest(task, asked, deadline, cancelled, caller.key_id, plan_key, is_large)
                 if "keep" in asked.fields:
                     one = await _add_old_plan(service, caller, one)
                 try:

@@ -15,7 +15,7 @@ from memplan.api.requests import head_of, parse_request
 from memplan.api.service.admission import AdmissionQueue
 from memplan.api.service.answering import CallerRequest
 from memplan.api.service.cache.plan_cache import PlanCache
-from memplan.api.service.request_task import RequestTask, run
+from memplan.api.service.request_task import ReadProblem, RequestTask, parse_for_child, run
 from memplan.api.store.job import WorkAnswer
 from memplan.api.workers.task import TaskControl
 from memplan.planner.model.plan import Plan
@@ -55,10 +55,8 @@ def run_in_service(day: Callable[[WaitingWorkers, Callable[..., Awaitable[Any]]]
 
         async def ask(body: bytes, cancelled: asyncio.Event | None = None) -> tuple[bytes, str]:
             deadline, over = Deadline.from_limit(60.0), cancelled or asyncio.Event()
-            task = RequestTask("plan", "", body)
-            answer = await service.run(
-                CallerRequest(task, asked, deadline, over, is_large=True, problem_hash="sha256:1")
-            )
+            task = RequestTask("plan", "", body, read=ReadProblem("sha256:1", b"", 0.0))
+            answer = await service.run(CallerRequest(task, asked, deadline, over, is_large=True))
             return answer.content, LOOKUP.get()
 
         async with asyncio.timeout(60):
@@ -125,3 +123,10 @@ def test_a_stack_of_buffers_has_a_plan_even_if_reading_it_took_all_of_the_time(c
     body = json.dumps({"problem": {"buffers": buffers}}).encode()
     control = TaskControl(Deadline.from_parts(1.0, left_s))
     assert run(control, RequestTask("plan", head_of(JSON, ""), body)).status == "optimal"
+
+
+def test_the_plan_of_a_large_problem_needs_no_second_reading_of_its_body() -> None:
+    body = json.dumps({"problem": {"buffers": [{"id": "a", "size": 9, "start": 0, "end": 1}]}}).encode()
+    asked, read = parse_for_child(body, "plan", head_of(JSON, ""))
+    task = RequestTask("plan", head_of(JSON, ""), b"", read=read)
+    assert run(TaskControl(Deadline.from_limit(9.0)), task, asked).status == "optimal"
