@@ -64,13 +64,6 @@ class PartialChoices {
     return arena_.has_failed ? Cheapest{} : found(home);
   }
 
-  // Return a bound, of at most `top`, on the cost of all choices.
-  template <class IsOver>
-  i64 bound(IsOver &&is_over) {
-    const Cheapest made = run({nullptr, 0}, is_over);
-    return made.is_found ? std::min(made.bound, in_steps(above_)) : made.bound;
-  }
-
  private:
   struct Step {
     i64 item, count;

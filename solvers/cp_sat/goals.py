@@ -69,8 +69,7 @@ class CpSatEngine:
             _add_hint(model, boxes, self.search.best)
         solver = cp_model.CpSolver()
         self._set_parameters(solver, question, work)
-        reporter = None if question.is_of_choice else _solution_callback(self.instance, self.search, boxes)
-        status = solver.solve(model, reporter)
+        status = solver.solve(model, _solution_callback(self.instance, self.search, boxes))
         self.runs += 1
         self.work_left -= solver.deterministic_time + self.building_work
         self.search.log(f"{NAME}: {question}: {solver.status_name(status)} after {solver.wall_time:.3f} s")
@@ -170,17 +169,14 @@ def _pool_end_limits(instance: Instance) -> list[int]:
 class _NextQuestion:
     """The kind of the next question, and its work limit in deterministic seconds.
 
-    "choice" seeks the cheapest choice of pools, "floor" a plan at the lower bound, "between" a plan at a limit above
-    the bound, and "best" the best plan.
+    "floor" seeks a plan at the lower bound, "between" a plan at a limit above the bound, and "best" the best plan.
     """
 
-    kind: Literal["choice", "floor", "between", "best"]
+    kind: Literal["floor", "between", "best"]
     work: float
 
 
-def _questions_in_turn(goal: int) -> Iterator[_NextQuestion]:
-    if goal == COST:
-        yield _NextQuestion("choice", 4 * _FIRST_RUN)
+def _questions_in_turn() -> Iterator[_NextQuestion]:
     for work in (_FIRST_RUN * 1.5**k for k in count()):
         # Run times are heavy-tailed, so several short runs with new seeds and orders beat one long run.
         yield from [_NextQuestion("floor", work)] * 3
@@ -205,8 +201,8 @@ class _GoalPursuit:
 
     def min_value(self, goal: int) -> int | None:
         """Return the least value of a goal once a plan reaches it and it is proved; None if the search ends before."""
-        floor = promising = self.goals.first_bound()
-        for run in _questions_in_turn(goal):
+        floor = first = self.goals.first_bound()
+        for run in _questions_in_turn():
             reached = self.goals.best_value(goal)
             most = self.limits[goal] if reached is None else reached - 1
             if floor > most and reached is None:
@@ -215,7 +211,7 @@ class _GoalPursuit:
                 return reached
             if self.engine.is_spent or (self.instance.objective == "fit" and reached is not None):
                 return None
-            if run.kind == "floor" and floor > promising:
+            if run.kind == "floor" and floor > first:
                 # Each refutation at the bound raises it by only one unit, so skip further questions there.
                 continue
             limit = floor if run.kind == "floor" else most
@@ -226,16 +222,13 @@ class _GoalPursuit:
             if at_least > floor:
                 floor = at_least
                 self.search.offer_bound(self.goals.score(floor), NAME)
-            if run.kind == "choice":
-                promising = floor
         return None
 
     def _next_model_question(self, goal: int, limit: int, run: _NextQuestion) -> CpSatQuestion:
         settled = dict(zip(self.goals.order, self.goals.proved, strict=False))
         limits = self.limits | settled | {goal: limit}
         ends = tuple(limits[q] for q in range(len(self.instance.pools)))
-        is_minimised = run.kind in ("choice", "best")
-        return CpSatQuestion(ends, limits.get(COST), goal, is_minimised, is_of_choice=run.kind == "choice")
+        return CpSatQuestion(ends, limits.get(COST), goal, is_minimised=run.kind == "best")
 
 
 def whole_costs(instance: Instance) -> Costs:

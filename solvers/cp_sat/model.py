@@ -40,16 +40,13 @@ if TYPE_CHECKING:
 class CpSatQuestion:
     """A question to CP-SAT: does a plan exist whose pools end at or below `ends` and which costs at most `steps` steps?
 
-    If `is_minimised`, CP-SAT also minimizes `goal`: the end of a pool, or COST. If `is_of_choice`, offsets are ignored:
-    the question is only whether a choice of pools exists in which the buffers that are alive together fit by their
-    sizes.
+    If `is_minimised`, CP-SAT also minimizes `goal`: the end of a pool, or COST.
     """
 
     ends: tuple[int, ...]
     steps: int | None
     goal: int
     is_minimised: bool
-    is_of_choice: bool = False
 
     @property
     def limit(self) -> int:
@@ -70,11 +67,9 @@ def build_model(
     In a fixed search, `order` decides between buffers with the same lowest offset.
     """
     boxes = address_boxes(model, instance, question.ends)
-    clashes: list[IntVar] = []
     choose_pools(model, boxes)
     colocated_buffers_live_in_one_pool(model, instance, boxes)
-    if not question.is_of_choice:
-        clashes = priced_pairs_meet(model, instance, offsets_are_legal(model, instance, boxes, question.ends))
+    clashes = priced_pairs_meet(model, instance, offsets_are_legal(model, instance, boxes, question.ends))
     _order_identical_buffers(model, instance, boxes)
     if len(instance.pools) > 1:
         _bound_live_set_sizes(model, instance, boxes, question)
@@ -129,7 +124,7 @@ def _bound_cost(
     model: CpModel, boxes: AddressBoxes, clashes: list[IntVar], costs: Costs, question: CpSatQuestion
 ) -> None:
     total = sum(costs.extra[i][q] * box.is_here for i, homes in enumerate(boxes) for q, box in homes.items())
-    total += sum(steps * clash for steps, clash in zip(costs.clash, clashes, strict=False))
+    total += sum(steps * clash for steps, clash in zip(costs.clash, clashes, strict=True))
     model.add(total <= question.steps)
     if question.is_minimised and question.goal == COST:
         model.minimize(total)
