@@ -145,7 +145,7 @@ class Search {
     while (work_ < work && !is_over_()) {
       const i64 spent = work_;
       if (!draw_window()) return true;
-      const i64 q = goal_memory(middle_);
+      const i64 q = draw_goal_memory(middle_);
       if (kRepackShare * repacked_ < work_ && q != kAbsent && !is_free(q) && !is_fixed(middle_)) {
         repack(q);
         work_ = std::max(work_, spent + 1), repacked_ += work_ - spent;
@@ -645,7 +645,7 @@ class Search {
     for (i64 step = 0; step < n() && count_ < wanted; ++step)
       for (const i64 at : {rank - step, rank + step})
         if (at >= 0 && at < n())
-          if (const i64 i = by_start_[at]; run_.pool[i] == q || (price(i) > run_.goal[i] && goal_memory(i) == q)) gain += take(q, i);
+          if (const i64 i = by_start_[at]; run_.pool[i] == q || (price(i) > run_.goal[i] && belongs(i, q))) gain += take(q, i);
     Arena arena(allocator_);
     const Array<i64> offset = arena.array<i64>(n()), home = arena.array<i64>(n());
     if (arena.has_failed) return;
@@ -687,11 +687,15 @@ class Search {
     return gain;
   }
 
-  // Return a memory in which a buffer costs as much as in the goal, or kAbsent if there is none.
-  i64 goal_memory(i64 i) const {
+  // Return whether a buffer costs as much in a memory as in the goal.
+  bool belongs(i64 i, i64 q) const { return spaces_.homes[q][i] && spaces_.price[q][i] == run_.goal[i]; }
+
+  // Draw a memory in which a buffer costs as much as in the goal; return kAbsent if there is none.
+  i64 draw_goal_memory(i64 i) {
+    i64 count = 0, drawn = kAbsent;
     for (i64 q = 0; q < p(); ++q)
-      if (spaces_.homes[q][i] && spaces_.price[q][i] == run_.goal[i]) return q;
-    return kAbsent;
+      if (belongs(i, q) && (++count == 1 || draw(run_.random[0]) % count == 0)) drawn = q;
+    return drawn;
   }
 
   // Return the cheapest unlimited memory that a buffer may be in, or kAbsent if there is none.

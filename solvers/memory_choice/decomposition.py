@@ -17,6 +17,7 @@ import numpy as np
 
 from memplan.planner.instance.instance import Bool, CompiledPool, Instance
 from memplan.planner.model.buffer_table import I64, column
+from memplan.solvers.certificates import lemma_search
 from memplan.solvers.exact import FEATURES, branch_and_bound
 from memplan.solvers.formulation.stricter import restrict_rules, split_pools, stricter
 from memplan.solvers.formulation.subinstance import part_of
@@ -45,6 +46,10 @@ _PROVED_PART, _OPEN_PART = 160, 8
 """One part in this many of the allowed work is counted for a set that is packed or proved, or for one left open."""
 _MAX_EXACT = 4_000
 """The most buffers of a set for the exact search; larger sets use local search."""
+_MOST_FOR_LEMMAS = 60
+"""The most buffers of mixed alignments for the search that learns lemmas."""
+_NOT_FOR_LEMMAS = frozenset({"pins", "ranges", "clearances", "intervals"})
+"""The features of instances that this search does not support."""
 
 
 @dataclass(eq=False)
@@ -123,13 +128,15 @@ class SubsetPackings:
         own, is_same = stricter(part)
         if len(part) > _MAX_EXACT or not own.features <= FEATURES:
             local_search.solve(part, inner)
-        elif is_same:
-            branch_and_bound.solve(own, inner)
-        else:
-            strict = inner.child(own)
+            return
+        strict = inner if is_same else inner.child(own)
+        is_mixed = own.alignment.min(initial=1) < own.alignment.max(initial=1)
+        if is_mixed and len(own) <= _MOST_FOR_LEMMAS and own.features.isdisjoint(_NOT_FOR_LEMMAS):
+            lemma_search.solve(own, strict)
+        if not strict.is_over:
             branch_and_bound.solve(own, strict)
-            if strict.best is not None:
-                inner.offer(strict.best.pool, strict.best.offset, NAME)
+        if not is_same and strict.best is not None:
+            inner.offer(strict.best.pool, strict.best.offset, NAME)
 
 
 def _pool_below(pool: CompiledPool, end: int) -> CompiledPool:
@@ -154,6 +161,8 @@ _CORE_TESTS, _CORE_WORK = 60, 5_000
 """The most searches for a part of a set that does not fit, and the work of each."""
 _OPEN_AT_MOST = 4
 """The most choices for one goal whose packing may stay undecided."""
+_LOWERED_PART = 8
+"""One part in this many of the work that is left may go to a search for a cheaper choice."""
 _WIDTHS, _PATIENCE = (1_000, 3_000, 10_000), (3, 10, 30)
 """The partial choices of each bound, and the searches of windows without a gain after which the next one follows."""
 _MOST_IN_TURN = 1_000
@@ -189,7 +198,7 @@ def solve(instance: Instance, search: Search) -> None:
         return
     decomposition = Decomposition(knapsack, search)
     if _solve_restricted(instance, search) and search.deterministic:
-        decomposition.spent += int(_RESTRICTED_SHARE * search.work_limit)
+        decomposition.spent = decomposition.spent_before = int(_RESTRICTED_SHARE * search.work_limit)
     # The executor's block ends first, so that the program's choice is packed before its process ends.
     with decomposition.program, ThreadPoolExecutor(2, thread_name_prefix=NAME) as beside:
         _solve_in_rounds(decomposition, beside)
@@ -230,12 +239,13 @@ def _solve_in_rounds(decomposition: Decomposition, beside: Executor) -> None:
         windows = None
     # Bounds and packings seldom need all of the time, so windows are searched beside them where threads may run.
     is_beside = windows is not None and not search.deterministic and solvers_beside(2) > 1
-    running = beside.submit(decomposition.search_on, windows, _LAST_PATIENCE) if windows and is_beside else None
+    running = beside.submit(decomposition.search_beside, windows) if windows and is_beside else None
     is_done = True
     try:
         is_done = _pursue(decomposition, beside, None if is_beside else windows, is_packed_first)
     finally:
         decomposition.is_done = is_done
+        decomposition.has_pursued.set()
     if running is not None:
         running.result()
 
@@ -281,10 +291,11 @@ class Decomposition:
         self.doubts: list[NoGood] = []
         partials = self._affordable_steps(_FIRST_PARTIALS, _LEAST_PARTIALS, _PARTIAL_S * knapsack.n_items)
         self.effort = ChoiceEffort(partials)
-        self.spent, self._time_s = 0, search.remaining_s
+        self.spent, self.spent_before, self._time_s = 0, 0, search.remaining_s
         self.has_windows = self.is_done = False
-        self._idle = Event()
+        self._idle, self.has_pursued = Event(), Event()
         self.first = PoolChoice(None, 0, 0)
+        self._aim: I64 | None = None
         size = knapsack.n_items + knapsack.rows
         most = max(_ITERATIONS // 5, min(_ITERATIONS, _ITERATION_WORK // size))
         self.iterations = self._affordable_steps(most, _LEAST_ITERATIONS, _ITERATION_S * size)
@@ -340,9 +351,8 @@ class Decomposition:
         if not self.goals.has_cost or self._is_over() or (reached is not None and self.floor >= reached):
             return
         self._choose_first()
-        if self._is_over() or not self._is_open(self.first):
-            return
-        self.first = self._relax(self.first, self.ends, self.nogoods, self.dearest)
+        if self._is_open(self.first) and not self._is_over():
+            self.first = self._relax(self.first, self.ends, self.nogoods, self.dearest)
         if self.first.home is None or self._is_over():
             return
         left = self.search.remaining_s
@@ -354,6 +364,7 @@ class Decomposition:
         """Wait for the integer program's choice, in another thread, and offer plans near it."""
         home = self.program.finish()
         if home is not None and self.knapsack.cost(home) < self.first.cost:
+            self.first = self.first._replace(home=home, cost=self.knapsack.cost(home))
             self._pack_near(home)
 
     def _pack_near(self, home: I64) -> None:
@@ -374,6 +385,7 @@ class Decomposition:
         self._choose_first()
         if self.first.home is None or self._is_over() or not windows.begin(self.first.home):
             return False
+        self._aim = self.first.home
         self._time_s = self.search.remaining_s
         windows.offer()
         self.has_windows = True
@@ -386,6 +398,8 @@ class Decomposition:
                 break
             if self.floor < self.first.cost:
                 self._raise_cost_bound(widest, self.first.cost)
+            if self.floor < self.first.cost and not self._is_over():
+                self._lower_choice(widest)
             if windows:
                 self.search_on(windows, patience, in_turn=True)
 
@@ -402,7 +416,7 @@ class Decomposition:
         if self.knapsack.n_items > _MOST_IN_TURN:
             return False
         if self.search.deterministic:
-            return 2 * (self.spent + self.packings.spent) >= self.search.work_limit
+            return 2 * (self.spent + self.packings.spent) >= self.search.work_limit + self.spent_before
         return self.search.remaining_s < self._time_s / 2
 
     def search_on(self, windows: Windows, patience: int, in_turn: bool = False) -> None:
@@ -412,7 +426,12 @@ class Decomposition:
         """
         idle, before = 0, windows.spent
         windows.adopt_best()
-        while idle < patience and not windows.is_at_goal and not self.is_done and not self._is_over():
+        while idle < patience and not self.is_done and not self._is_over():
+            if windows.is_at_goal:
+                if self._aim is self.first.home or self.first.home is None:
+                    break
+                self._aim = self.first.home
+                windows.begin(self._aim)
             if in_turn and self._is_half_over():
                 return
             idle = 0 if windows.improve(1 if self.search.deterministic else min(_MOST_TIMES, 1 + idle)) else idle + 1
@@ -421,6 +440,26 @@ class Decomposition:
             self.spent += windows.spent - before
             before = windows.spent
         self._idle.set()
+
+    def search_beside(self, windows: Windows) -> None:
+        """Search windows while the other steps run, and go on if these find a cheaper choice."""
+        is_last = False
+        while not self.is_done and not self._is_over():
+            if self._aim is not self.first.home or not self._idle.is_set():
+                self.search_on(windows, _LAST_PATIENCE)
+            if is_last:
+                break
+            is_last = self.has_pursued.wait(_LOOK_S)
+
+    def _lower_choice(self, partials: int) -> None:
+        """Search with more partial choices for a cheaper one, at which windows aim once they reach the first."""
+        most = (self.search.work_limit - self.spent) // _LOWERED_PART
+        if self.search.deterministic and self.first.work * partials > most * self.effort.partials:
+            return
+        self.effort = ChoiceEffort(partials)
+        choice = self._find_cheapest_choice(self.ends, self.multipliers, self.nogoods, self.first.cost - 1)
+        if choice.home is not None:
+            self.first = choice
 
     def _raise_cost_bound(self, widest: int, most: int) -> None:
         limit = self.knapsack.limits(self.ends)

@@ -98,7 +98,7 @@ class Windows:
 
     def begin(self, home: I64) -> bool:
         """Pack the choice `home` of memories or adopt the search's best plan; return True if there is a plan."""
-        pool = home[self.knapsack.item]
+        pool, self.is_at_goal = home[self.knapsack.item], False
         self._goal = np.ascontiguousarray(self.spaces.table.price[pool, np.arange(len(pool))])
         for is_thorough in (False, True):
             known = (self._pool, self._offset)

@@ -15,6 +15,7 @@ from memplan.planner.verify.verifier import verify
 from memplan.solvers.memory_choice import decomposition, windows
 from memplan.solvers.memory_choice.decomposition import Decomposition
 from memplan.solvers.memory_choice.knapsack import Knapsack
+from memplan.solvers.memory_choice.multipliers import ChoiceEffort
 from memplan.solvers.memory_choice.windows import StackRefutations, Windows, suits_windows
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.incumbent import Search
@@ -131,6 +132,30 @@ def test_exact_packings_of_wide_windows_reach_the_cheapest_choice(kind: str) -> 
         found.improve()
     assert found.is_at_goal
     assert found._cost() == goal.cost
+
+
+def test_exact_packings_fill_each_of_two_memories_of_equal_cost() -> None:
+    problem = draw_problem(15, 400)
+    found = begin_windows(
+        problem.model_copy(update={"pools": (Pool(name="small", size=2048, cost=0), *problem.pools)}), 10**9
+    )
+    for _ in range(2):
+        found.improve()
+    assert found.is_at_goal
+
+
+def test_windows_aim_at_a_cheaper_choice_that_is_found_after_they_began() -> None:
+    sizes = {"tcm": 6144, "tcm2": 10240, "sram": 9216, "sram2": 15360}
+    pools = [Pool(name=name, size=size, cost=0 if "tcm" in name else 4) for name, size in sizes.items()]
+    problem = draw_problem(1, 200).model_copy(update={"pools": (*pools, Pool(name="dram", cost=20))})
+    knapsack, search = make_search(problem, 10**7)
+    found, choice = Windows(knapsack, search), Decomposition(knapsack, search)
+    choice.effort = ChoiceEffort(20)
+    assert choice.begin_windows(found)
+    first = choice.first.cost
+    choice.raise_bounds(found)
+    assert choice.first.cost < 0.75 * first
+    assert found._cost() < 0.75 * first
 
 
 def test_windows_place_all_buffers_when_the_search_is_over_before_they_are_packed() -> None:
