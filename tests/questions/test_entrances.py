@@ -183,13 +183,3 @@ def test_each_entrance_refuses_an_option_without_effect() -> None:
     plan: Any = QUESTIONS["plan"]
     with pytest.raises(OptionError, match=rule):
         plan.answer_verified({"problem": problem}, plan.options(least="bytes"), Control())
-
-
-@pytest.mark.parametrize("option", ["solver", "heaps", "profile", "seed", "explain_s"])
-def test_shared_objects_refuse_options_without_effect(option: str) -> None:
-    question: Any = QUESTIONS["plan"]
-    rows = [{"id": "a", "size": 4, "start": 0, "end": 2}]
-    problem = question.inputs[0].from_json({"kind": "objects", "buffers": rows})
-    value = {"solver": "greedy", "heaps": 64, "profile": "size", "seed": 7, "explain_s": 1}[option]
-    with pytest.raises(OptionError, match=f"^{option}: must be left out for shared objects"):
-        question.answer_verified({"problem": problem}, question.options(**{option: value}), Control())

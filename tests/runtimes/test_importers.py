@@ -36,8 +36,6 @@ from tests.runtimes.tflite_files import model, operator, subgraph, tensor
 from tests.support.depth import seeds
 from tests.support.dump_files import dump_bytes
 
-MODELS = Path(__file__).parents[2] / "tests" / "models"
-
 
 @pytest.mark.parametrize("name", SEEDS)
 def test_a_file_is_recognised_by_its_content_regardless_of_its_name(name: str) -> None:

@@ -147,11 +147,6 @@ def test_standard_input_and_a_server_are_refused_with_a_cluster(
     assert machine.sizes == []
 
 
-def test_sweep_requires_an_output_folder_for_several_files(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["sweep", *PROBLEMS[:2], "--size", "16:48:16"]) == 2
-    assert "output: must be a folder for several files" in capfd.readouterr().err
-
-
 @pytest.mark.cluster
 @pytest.mark.slow
 def test_a_dask_run_writes_the_same_files_as_a_local_run(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import memplan
-from memplan import OptionError, Plan, PlanOptions, Problem, ProblemError, plan, read_problem
+from memplan import Plan, PlanOptions, Problem, plan, read_problem
 from memplan.api.cli.main import main
 from memplan.api.settings import Settings
 from memplan.extensions.objects import heaps
@@ -102,25 +102,6 @@ def test_buffers_of_size_zero_all_share_one_heap(fields: dict[str, int]) -> None
     found = heap_plan(Problem(buffers=[{"id": "a", "size": 0, "start": 0, "end": 1, **fields}]), 1, 2)
     assert (found.status, found.peak, found.gap, len(found.pools)) == ("optimal", 0, None, 1)
     assert "1 heap of at most 1 byte, no fewer are enough" in list(plan_lines(found))
-
-
-@pytest.mark.parametrize(
-    ("fields", "limit", "error", "message"),
-    [
-        ({}, 4, ProblemError, "heaps: must be at least the largest buffer"),
-        ({"pools": [{"name": "a"}, {"name": "b"}]}, 9, OptionError, "applies only to a problem with one pool"),
-        ({"pools": [{"reserved": [[0, 1]]}]}, 9, ProblemError, "applies only to a problem without reserved"),
-        ({"no_cross": 5}, 10, ProblemError, "heaps: applies only to a problem without no_cross"),
-    ],
-)
-def test_rules_that_heaps_do_not_support_are_refused(
-    fields: Any, limit: int, error: type[Exception], message: str
-) -> None:
-    rules = {name: fields[name] for name in fields if name != "pools"}
-    row = {"id": "a", "size": 8, "start": 0, "end": 1, **rules}
-    problem = Problem(buffers=[row], pools=fields.get("pools", []))
-    with pytest.raises(error, match=message):
-        plan(problem, options=PlanOptions(heaps=limit))
 
 
 @pytest.mark.parametrize("limit_s", [0.001, 0.05, 0.5])

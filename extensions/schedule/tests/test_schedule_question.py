@@ -32,11 +32,6 @@ def test_a_target_requires_a_fast_memory_a_slow_one_and_a_link() -> None:
     )
 
 
-def test_schedule_refuses_a_problem_of_buffers() -> None:
-    with pytest.raises(ProblemError, match="got buffers without operations, which `plan` can place"):
-        QUESTION.inputs[0].from_json({"buffers": [{"id": 1, "size": 4, "start": 0, "end": 2}]})
-
-
 def schedule_example() -> ScheduleAnswer:
     target = Target.model_validate(example("ethos_u55_like.json"))
     return schedule(two_convolutions(), target, ScheduleOptions(frontier=True, fast_memory=8192))

@@ -213,13 +213,6 @@ def test_sweep_exits_with_1_if_the_problem_fits_at_no_size(single_pool_file: str
     assert [row["status"] for row in json.loads(capfd.readouterr().out)["points"]] == ["infeasible", "infeasible"]
 
 
-def test_sweep_refuses_repeated_pools_and_too_many_combinations(problem: str, capfd: Captured) -> None:
-    assert main(["sweep", problem, "--size", "sram=1:1:1", "--size", "sram=1:1:1"]) == 2
-    assert 'size: must be given once for each pool, got "sram" again' in capfd.readouterr().err
-    assert main(["sweep", problem, "--size", "sram=1:500:1", "--size", "dram=1:3:1"]) == 2
-    assert "size: must have at most 1000 combinations, got 1500" in capfd.readouterr().err
-
-
 def test_sweep_omits_table_columns_that_add_no_information(single_pool_file: str, capfd: Captured) -> None:
     assert main(["sweep", single_pool_file, "--size", "96:96:1", "--format", "table"]) == 0
     heading = capfd.readouterr().out.splitlines()[0].split()

@@ -27,7 +27,6 @@ from tests.support.tiny import FEATURES
 from tests.support.values import require_value
 
 RECORDED = public_problems.read_index("executorch_cadence")
-MIXED = ("holes", "conflicts", "alignment", "pins", "reserved")
 
 
 def make_search(instance: Instance, limit_s: float = 60.0, **options: Any) -> Search:
