@@ -1,7 +1,5 @@
 """Each mistake in `mistakes.txt` gets an error that states location, value, rule and remedy on every entrance."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """Scripts that use memplan: Ctrl-C, deprecated options, and Python without its POSIX-only parts."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Extensions import only public names, stay small, and are called only by the hooks that the base declares."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Iterator

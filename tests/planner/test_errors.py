@@ -1,7 +1,5 @@
 """Error messages: locations, value excerpts, unknown fields, and documents of the wrong kind."""
 
-from __future__ import annotations
-
 from pathlib import PurePath
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rows of other systems (compilers and runtimes): every module and planner that a row names exists."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

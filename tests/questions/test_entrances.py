@@ -1,7 +1,5 @@
 """Every question has the same options and the same answer on all entrances, and refuses options without effect."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

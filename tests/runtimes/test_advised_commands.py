@@ -1,7 +1,5 @@
 """Every command that a message or a hint advises runs as printed, with the given files and flags."""
 
-from __future__ import annotations
-
 import ast
 import json
 import pickle

@@ -1,7 +1,5 @@
 """Tests of all readers: how files are recognised, and how broken, hostile and unusual bytes are handled."""
 
-from __future__ import annotations
-
 import io
 import json
 import pickle

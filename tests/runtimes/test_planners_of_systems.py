@@ -1,7 +1,5 @@
 """Tests that reimplemented planners of other systems return the same offsets as the original planners."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

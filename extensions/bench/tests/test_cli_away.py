@@ -1,7 +1,5 @@
 """Tests of commands on many files on a cluster: a stand-in, and Dask if it is installed."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

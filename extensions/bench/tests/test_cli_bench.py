@@ -1,7 +1,5 @@
 """Tests of the command `memplan bench`, and of charts and headlines in reports."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

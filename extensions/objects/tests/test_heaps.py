@@ -1,7 +1,5 @@
 """Tests of plans in heaps: brute force confirms the fewest heaps, plans are valid, and wrong problems are refused."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator

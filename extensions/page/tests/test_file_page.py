@@ -1,7 +1,5 @@
 """Tests of pages as files and in notebooks: their data, escaping, and the scripts that their policy allows."""
 
-from __future__ import annotations
-
 import base64
 import gc
 import hashlib

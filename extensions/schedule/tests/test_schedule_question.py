@@ -1,7 +1,5 @@
 """The question `schedule`: refusals, targets of callers, schedules from other programs, and printed lines."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`plan --keep` and `check --differences`: kept offsets, and differences from a baseline."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

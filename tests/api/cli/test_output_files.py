@@ -1,7 +1,5 @@
 """Files that commands write: never over their input, named when written, and those of `memplan convert`."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Access control over HTTP: missing, wrong, revoked and insufficient keys, byte quotas of keys, and a full disk."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Unambiguous standard JSON is read; ambiguous or nonstandard JSON is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

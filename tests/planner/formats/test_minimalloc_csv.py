@@ -1,7 +1,5 @@
 """Tables of buffers: accepted forms, and messages for mistakes."""
 
-from __future__ import annotations
-
 import pytest
 
 from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, ProblemError

@@ -1,7 +1,5 @@
 """The verifier's own lower bounds on costs and live bytes: never above a plan, and often equal to the least."""
 
-from __future__ import annotations
-
 import random
 from fractions import Fraction
 from typing import Any

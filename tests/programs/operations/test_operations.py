@@ -1,7 +1,5 @@
 """Programs in the wire format and by the program builder: bytes of buffers, and buffers of exclusive branches."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

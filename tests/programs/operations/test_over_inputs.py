@@ -1,7 +1,5 @@
 """In-place problems: expected aliases, and random programs executed on the bytes of their plan."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Orders with alternatives of operations, and orders whose buffers move at the least cost."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Sequence

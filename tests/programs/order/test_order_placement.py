@@ -1,7 +1,5 @@
 """Tests of `order_and_place`: plans of orders, nearby orders, goals, and limits."""
 
-from __future__ import annotations
-
 import random
 import threading
 from itertools import permutations

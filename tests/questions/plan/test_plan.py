@@ -1,7 +1,5 @@
 """The question `plan`: options, progress and messages."""
 
-from __future__ import annotations
-
 import inspect
 
 import pytest

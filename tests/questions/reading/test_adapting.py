@@ -1,7 +1,5 @@
 """Options that adapt a problem while it is read: weights, pins, reserved ranges, copies and alignments."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

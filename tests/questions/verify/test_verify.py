@@ -1,7 +1,5 @@
 """`verify` either checks each claim of a plan or lists it as not checked."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from pathlib import Path

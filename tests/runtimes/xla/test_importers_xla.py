@@ -1,7 +1,5 @@
 """The readers of XLA's modules and buffer assignments, and the parser of protocol buffers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tables for kernels: their layout, refused values, and the same names in C++; unchanged sources stay compiled."""
 
-from __future__ import annotations
-
 import ctypes
 import re
 from importlib import import_module

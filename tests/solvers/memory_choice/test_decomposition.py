@@ -1,7 +1,5 @@
 """Memory choice by decomposition: proofs checked by brute force, no-goods, large and real problems."""
 
-from __future__ import annotations
-
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

@@ -1,7 +1,5 @@
 """Model files for MIP solvers, and solution files that are read back into plans."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Bounds on the cost of buffers that move, their certificates, and the agreement of plans with brute force."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from typing import Any

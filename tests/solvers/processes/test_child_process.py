@@ -1,7 +1,5 @@
 """Child processes: answers, environment, privileges, limits, termination, and removed temporary folders."""
 
-from __future__ import annotations
-
 import math
 import os
 import signal

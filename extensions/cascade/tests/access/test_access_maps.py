@@ -1,7 +1,5 @@
 """Access maps compared with the operations themselves: the outputs that change when one input element changes."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Cascades of known networks: points reach recorded peaks, plans are valid and as low as estimated, slides are safe."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

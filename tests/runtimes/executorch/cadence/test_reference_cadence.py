@@ -1,7 +1,5 @@
 """Cadence's memory configurations, and its planners: their rules, and their recorded sizes for real models."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
