@@ -7,8 +7,6 @@ minute: the same checks, and the tests of the domain, of searches, of the store 
 release (`make deep`). All other arguments are passed to pytest: `python -m tests -k verify`.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

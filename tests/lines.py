@@ -4,8 +4,6 @@
 lines removes others.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """Rules for the test files themselves, and unit tests of the word check."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

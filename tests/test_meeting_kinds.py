@@ -1,7 +1,5 @@
 """Random problems that combine all constraint kinds: every answer about them agrees with brute force."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import cache
 from itertools import chain

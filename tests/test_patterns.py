@@ -1,7 +1,5 @@
 """Regular expressions applied to user input run in linear time on any text."""
 
-from __future__ import annotations
-
 import re
 import signal
 import time

@@ -1,7 +1,5 @@
 """Rules for product modules that no linter checks: number of imports, and tuple parameters."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from functools import cache

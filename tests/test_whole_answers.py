@@ -1,7 +1,5 @@
 """Every entrance refuses to return an answer with an invalid plan."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

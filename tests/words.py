@@ -5,8 +5,6 @@ with a question word; functions that are too long or take too many parameters; c
 twice.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re

@@ -3,8 +3,6 @@
 Stores are on SQLite, and also on PostgreSQL where it is installed.
 """
 
-from __future__ import annotations
-
 import logging
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Each mistake in `mistakes.txt` gets an error that states location, value, rule and remedy on every entrance."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil
@@ -180,24 +178,6 @@ def test_a_misspelt_attribute_of_an_answer_is_reported_with_a_suggestion() -> No
 @pytest.mark.parametrize(("text", "found"), [("10", 10), ("2.5s", 2.5), ("500ms", 0.5), ("2 min", 120), (0.25, 0.25)])
 def test_the_flag_time_limit_accepts_a_unit(text: str | float, found: float) -> None:
     assert seconds(text) == found
-
-
-@pytest.mark.parametrize(
-    ("content", "line", "sentence"),
-    [
-        ({"pools": ["sram"], "buffers": []}, "plan FILE", '(write {"name": "sram", "size": 131072})'),
-        ({"buffers": []}, "plan FILE --order best", "got a file without operations"),
-        ({"buffers": []}, "convert FILE --to tflite", "got JSON; --to c writes a plan of it"),
-        ({"size": [1], "ops": [{"in": [0]}]}, "schedule FILE", "`memplan examples` writes"),
-        ({"size": [1], "ops": [{"in": [0]}]}, "schedule FILE --target FILE", "target: must be a machine"),
-    ],
-)
-def test_a_file_of_the_wrong_kind_is_reported_with_its_kind(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], content: dict[str, Any], line: str, sentence: str
-) -> None:
-    (tmp_path / "file.json").write_text(json.dumps(content))
-    assert main(line.replace("FILE", str(tmp_path / "file.json")).split()) == 2
-    assert sentence in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(("of", "wrong"), [(TWO.buffers, "a"), (PLAN.placements, "a")])

@@ -1,7 +1,5 @@
 """Server settings and call options: their sources, defaults, and errors for wrong values."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The strongest true claim of a certificate about a small problem, found by brute force, and claims that are false."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from memplan.planner.model.problem import Problem, Profile, replace_profile

@@ -1,7 +1,5 @@
 """Certificates with one changed word, which a checker must not accept as a proof of more."""
 
-from __future__ import annotations
-
 import random
 
 

@@ -1,7 +1,5 @@
 """Runs the certificate checkers as users run them; each run returns an exit status and a sentence."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Sequence

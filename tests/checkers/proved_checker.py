@@ -1,7 +1,5 @@
 """The Coq-verified certificate checker, built from its extracted OCaml code."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import tempfile

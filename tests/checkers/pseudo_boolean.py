@@ -3,8 +3,6 @@
 A constraint is (coefficients of literals, least sum) with positive coefficients. A literal is `name` or `~name`.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 

@@ -1,7 +1,5 @@
 """Tests of the input files that checkers accept and refuse, as docs/certificates.md defines them."""
 
-from __future__ import annotations
-
 import json
 from hashlib import sha256
 from pathlib import Path

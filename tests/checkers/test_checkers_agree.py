@@ -1,7 +1,5 @@
 """Tests that the Python checker and the Coq-verified checker agree, and that Coq accepts the latter's proof."""
 
-from __future__ import annotations
-
 import random
 import re
 import shutil

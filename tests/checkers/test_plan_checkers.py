@@ -1,7 +1,5 @@
 """Tests that the checker plan.py agrees with memplan's verifier on valid plans and on plans with one moved buffer."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess

@@ -1,7 +1,5 @@
 """Tests of certificates of the price of shared bytes: the checker accepts them and refuses changed ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path

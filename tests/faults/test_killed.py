@@ -1,7 +1,5 @@
 """Killed servers, workers and databases."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """memplan inside a project whose own modules are named `api`, `questions`, `planner` and `solvers`."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The package `memplan`: its exported names, and the files that its functions read."""
 
-from __future__ import annotations
-
 import inspect
 import pickle
 import re

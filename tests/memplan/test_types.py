@@ -1,7 +1,5 @@
 """The static types of the public names: made from the definitions, and strict about options."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The GitHub action: its shell steps, run in the environment of a runner."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Commands that work with only the base package installed, and the messages about missing extras."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

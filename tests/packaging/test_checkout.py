@@ -1,7 +1,5 @@
 """A checkout after `pip install .`: Python in its folder imports the checkout but loads the installed core."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

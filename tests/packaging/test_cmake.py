@@ -1,7 +1,5 @@
 """The CMake function `memplan_plan`, in projects that are configured, built and run."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

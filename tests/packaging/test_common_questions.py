@@ -1,7 +1,5 @@
 """Common user questions, collected in advance, and the passages of the documentation that answer them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The Dockerfile and its related files, checked without building an image."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The C++ core that programs link: the programs of docs/core.md, its installation, and adapters, compiled and run."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """The deployment files, checked against Kubernetes' schemas and against each other."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

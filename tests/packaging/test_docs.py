@@ -1,7 +1,5 @@
 """The Python examples, commands and files shown in `docs/` work."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The numbered examples are short and print the expected output."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

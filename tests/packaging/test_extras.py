@@ -1,7 +1,5 @@
 """Each extra, installed alone, provides its documented features."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

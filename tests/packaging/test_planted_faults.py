@@ -1,7 +1,5 @@
 """Each check of packaging, documents and deployment fails for a planted fault: no check passes whatever it reads."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The installed `examples/plugin` adds to every entrance without any change of memplan."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The README and the documentation pages: commands succeed, links resolve, and indexes are complete."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The programs of a release fail where a platform is not tried, a tag is wrong, or a needed program is missing."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

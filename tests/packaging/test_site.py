@@ -1,7 +1,5 @@
 """The documentation site builds strictly, without broken links, and documents every public Python name."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

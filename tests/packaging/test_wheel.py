@@ -1,7 +1,5 @@
 """The wheel and the source archive: contents, metadata, and use in a fresh environment."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

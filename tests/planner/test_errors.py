@@ -1,13 +1,10 @@
 """Error messages: locations, value excerpts, unknown fields, and documents of the wrong kind."""
 
-from __future__ import annotations
-
 from pathlib import PurePath
 from typing import Any
 
 import pytest
 
-import memplan
 from memplan.planner.errors import InputError, excerpt, path_of
 from memplan.planner.model.problem import Problem
 
@@ -51,9 +48,3 @@ def test_an_unknown_field_repeated_in_all_rows_is_reported_once() -> None:
     with pytest.raises(InputError) as caught:
         Problem.model_validate({"buffers": [PLAIN | {"id": k, "lower": 0} for k in range(19)]})
     assert caught.value.sentences == ("buffers[0].lower: is not a known field (did you mean start?)",)
-
-
-@pytest.mark.parametrize("data", [b'{"placements": []}', b"\x00\x01"])
-def test_read_graph_names_the_kind_of_a_document_that_is_not_a_graph(data: bytes) -> None:
-    with pytest.raises(InputError, match=r"got a plan, which `memplan verify|must be of a known format, got "):
-        memplan.read_graph(data)

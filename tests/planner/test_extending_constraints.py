@@ -1,7 +1,5 @@
 """The guide in docs/adding.md works: three toy offset rules, added to a copy of the packages, are honoured."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The guide in docs/adding.md works: a toy format and a toy importer, added to a copy of the packages."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

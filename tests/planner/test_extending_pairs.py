@@ -1,7 +1,5 @@
 """The guide in docs/adding.md works for a toy pair constraint: a minimum distance between two buffers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The brute-force oracle agrees with answers worked out by hand and with exhaustive enumeration."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import combinations
 from math import fsum

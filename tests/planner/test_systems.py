@@ -1,16 +1,11 @@
 """Rows of other systems (compilers and runtimes): every module and planner that a row names exists."""
 
-from __future__ import annotations
-
 import sys
-from pathlib import Path
 
 import pytest
 
 from memplan.planner.extensions import extensions
 from memplan.planner.systems import SYSTEMS, System, systems
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("system", systems(), ids=lambda system: system.name)

@@ -1,7 +1,5 @@
 """Tests of the command `memplan liveness`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

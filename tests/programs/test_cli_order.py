@@ -1,7 +1,5 @@
 """Tests of the command `memplan order` and of `plan --order best`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -81,13 +79,6 @@ def test_order_accepts_a_program_only_with_a_tentative_order(tmp_path: Path, cap
     assert (told["given_peak"], told["peak"]) == (8, 5)
 
 
-@pytest.mark.parametrize("file", ["order.html", "order.onnx"])
-def test_order_refuses_to_write_models_from_the_answer_of_a_service(file: str, capfd: Captured) -> None:
-    assert main(["order", RANDWIRE, "-o", file, "--server", "http://127.0.0.1:1"]) == 2
-    sentence = f"output: must not be {file} with --server, because a server's answers lack the file's plans"
-    assert sentence in capfd.readouterr().err
-
-
 def program() -> dict[str, Any]:
     """Return a program that computes two large values before either is used, although the second could wait."""
     buffers = [{"id": name, "size": size} for name, size in (("x", 8), ("a", 64), ("b", 64), ("c", 4), ("d", 4))]
@@ -116,13 +107,6 @@ def test_plan_with_order_best_plans_operations_in_a_better_order(tmp_path: Path,
     assert main(["verify", str(problem), str(plan)]) == 0
 
 
-def test_plan_accepts_an_output_folder_only_for_several_files_or_order_best(tmp_path: Path, capfd: Captured) -> None:
-    source = tmp_path / "operations.json"
-    source.write_text(json.dumps(program()))
-    assert main(["plan", str(source), "-o", f"{tmp_path / 'x'}/"]) == 2
-    assert "output: must be a file, because only several files or --order best" in capfd.readouterr().err
-
-
 def test_reordered_programs_have_valid_problems() -> None:
     saved = 0
     for seed in range(40):
@@ -135,3 +119,10 @@ def test_reordered_programs_have_valid_problems() -> None:
         assert found.answer.peak <= found.answer.given_peak
         saved += found.answer.peak < found.answer.given_peak
     assert saved > 0
+
+
+def test_plan_accepts_an_output_folder_only_for_several_files_or_order_best(tmp_path: Path, capfd: Captured) -> None:
+    source = tmp_path / "operations.json"
+    source.write_text(json.dumps(program()))
+    assert main(["plan", str(source), "-o", f"{tmp_path / 'x'}/"]) == 2
+    assert "output: must be a file, because only several files or --order best" in capfd.readouterr().err

@@ -1,9 +1,9 @@
-"""Every question has the same options and returns the same answer on all entrances."""
-
-from __future__ import annotations
+"""Every question has the same options and the same answer on all entrances, and refuses options without effect."""
 
 import inspect
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from memplan.api.cli.commands import COMMANDS
 from memplan.api.cli.flag_names import flag_text, flags_of
 from memplan.api.cli.main import main
 from memplan.planner.errors import Option, OptionError
+from memplan.planner.model.problem import Problem
 from memplan.questions import QUESTIONS
 from memplan.questions.question import Control, Question
 from memplan.questions.question.wire import read_body_options, read_question
@@ -142,3 +143,41 @@ def test_error_messages_write_options_in_the_syntax_of_each_entrance() -> None:
     )
     assert str(error) == "budgets: needs its dims, as in dims=n=[1], or least"
     assert tuple(error.sentences_in_syntax(flag_text)) == ("budget: needs its dims, as in --dim 'n=[1]', or --least",)
+
+
+_OTHERS = {
+    "least": "bytes",
+    "most_changes": 1,
+    "capacity": ("a=1",),
+    "kinds": ("pool",),
+    "with_plans": True,
+}
+_OTHERS |= {"more": 64, "shrunk_to": 0.5, "tolerance": "2%", "differences": True, "unmoved": True}
+
+
+def rows() -> Iterator[tuple[str, str]]:
+    for name, question in QUESTIONS.items():
+        yield from ((name, option) for option in question.options.needs)
+
+
+@pytest.mark.parametrize(("name", "option"), [*rows()])
+def test_an_option_without_effect_is_refused_with_the_option_that_it_requires(name: str, option: str) -> None:
+    model: Any = QUESTIONS[name].options
+    partners = model.needs[option]
+    rule = f"^{option}: applies only with {' or '.join(partners)}, got "
+    with pytest.raises(OptionError, match=rule):
+        model(**{option: _OTHERS[option]}).refuse_idle({"problem"})
+    model(**{option: model.model_fields[option].get_default()}).refuse_idle({"problem"})
+    for partner in partners:
+        said = {partner: 2 if partner == "repairs" else True} if partner in model.model_fields else {}
+        model(**{option: _OTHERS[option], **said}).refuse_idle({"problem"} | ({partner} - said.keys()))
+
+
+def test_each_entrance_refuses_an_option_without_effect() -> None:
+    problem = Problem.model_validate({"buffers": [{"id": "a", "size": 4, "start": 0, "end": 2}]})
+    rule = re.escape('least: applies only with keep, got "bytes"')
+    with pytest.raises(OptionError, match=rule):
+        memplan.plan(problem, least="bytes")
+    plan: Any = QUESTIONS["plan"]
+    with pytest.raises(OptionError, match=rule):
+        plan.answer_verified({"problem": problem}, plan.options(least="bytes"), Control())

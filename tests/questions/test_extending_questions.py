@@ -1,7 +1,5 @@
 """The guides in docs/adding.md work: a toy question and a toy model option, added to a copy of memplan."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

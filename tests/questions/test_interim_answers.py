@@ -1,7 +1,5 @@
 """Questions that compute several parts record a usable interim answer after each part."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`order`, `compare` and `reorder` find the same minimum peak of a model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Every entrance and output either handles a problem with moves or refuses it by name."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

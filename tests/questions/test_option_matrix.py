@@ -1,7 +1,5 @@
 """Each reading option of each question is either honoured or refused for each kind of file."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Selecting fields of answers, and reading options recorded in plans."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

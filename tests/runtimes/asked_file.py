@@ -1,7 +1,5 @@
 """A file with cached answers to questions about it, and live peaks that are computed without memplan's code."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Writes random models as files, in each file format that contains operations."""
 
-from __future__ import annotations
-
 import io
 import json
 import zipfile

@@ -5,8 +5,6 @@ of its plan, with each value at its offset. The bytes alive in these runs are co
 arena of 64 bytes less could hold them.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """A model reader for tests, which fails in the way that the first word of the file names."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from memplan.planner.foreign.imported import ImportedProblem

@@ -4,8 +4,6 @@ Live bytes are computed without memplan's code: for the problem, for the graph o
 written and read back. If a question refuses a file with a message, there is no answer to compare; refusals are counted.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any

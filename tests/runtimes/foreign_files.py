@@ -1,7 +1,5 @@
 """Files of other systems: dumps that the systems' own programs wrote, and small handwritten files in their formats."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from collections.abc import Iterator

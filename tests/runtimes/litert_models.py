@@ -1,7 +1,5 @@
 """Random TensorFlow Lite models that LiteRT can run, and what it computes for them."""
 
-from __future__ import annotations
-
 import random
 from importlib import import_module
 

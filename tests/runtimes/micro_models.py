@@ -1,7 +1,5 @@
 """Random TensorFlow Lite models for TFLite Micro, with nearly all of its operators, written with its schema."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from importlib import import_module

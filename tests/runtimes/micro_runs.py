@@ -1,7 +1,5 @@
 """Runs of models by TFLite Micro in this process, for models that do not abort it."""
 
-from __future__ import annotations
-
 import contextlib
 from importlib import import_module
 

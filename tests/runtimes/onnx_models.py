@@ -1,7 +1,5 @@
 """Small ONNX models for tests of the reader."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from typing import Any

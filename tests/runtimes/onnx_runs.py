@@ -1,7 +1,5 @@
 """Runs of ONNX models by ONNX Runtime: whole, or node by node in one arena at the offsets of a plan."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

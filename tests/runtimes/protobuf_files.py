@@ -1,7 +1,5 @@
 """A writer of protocol buffers for tests, which shares no code with the reader."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 Content = int | str | bytes

@@ -1,7 +1,5 @@
 """Random ONNX models for ONNX Runtime, with many operators, views, constants, several outputs, and branches."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from typing import Any

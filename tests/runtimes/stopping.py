@@ -1,7 +1,5 @@
 """Stops a question at its n-th check whether to stop, by cancellation or by an expired deadline."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

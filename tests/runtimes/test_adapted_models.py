@@ -1,7 +1,5 @@
 """Models adapted by options: weights and copies on the command line, and weights by every entrance."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

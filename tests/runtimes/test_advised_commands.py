@@ -1,7 +1,5 @@
 """Every command that a message or a hint advises runs as printed, with the given files and flags."""
 
-from __future__ import annotations
-
 import ast
 import json
 import pickle
@@ -87,7 +85,7 @@ ELSEWHERE = {
     ),
     "command:bench": "help of a flag",
     "command:plan": "help of a flag",
-    "model_solution:convert": "a program of another problem: tests/solvers/mip/test_model_solution.py",
+    "model_solution:convert": "a program of another problem: tests/solvers/mip/test_model_file.py",
     "verify:certify": "a refused certificate beside valid placements: tests/questions/verify/test_verify.py",
     "reading:check": "an option that changes an arena alone: tests/questions/test_option_matrix.py",
     "server:mcp": "a file outside of the folder: extensions/mcp/tests/test_mcp.py",

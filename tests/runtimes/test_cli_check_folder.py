@@ -1,7 +1,5 @@
 """Tests of `memplan check` for a folder, with one file of budgets."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Models on the command line: compared with their runtimes, reordered, checked, and written with a plan."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Tests of `memplan plan` for several files: in turns, together, and the part of each model for its runtime."""
 
-from __future__ import annotations
-
 import json
 import re
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Comparison of models with the planners of their runtimes under short time limits."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Facts about models besides bytes and order, in the same terms for every format."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Tests that the answers to all questions about one file agree, for files of every format and for random models."""
 
-from __future__ import annotations
-
 import json
 from itertools import chain
 

@@ -1,7 +1,5 @@
 """Tests that each file of another system is read with its buffers and own plan, or refused with its message."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import pytest

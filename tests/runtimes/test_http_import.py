@@ -1,7 +1,5 @@
 """Files and models over HTTP: converted, planned, and sent as parts of a form."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Tests of all readers: how files are recognised, and how broken, hostile and unusual bytes are handled."""
 
-from __future__ import annotations
-
 import io
 import json
 import pickle
@@ -35,8 +33,6 @@ from tests.runtimes.protobuf_files import field, message, varint
 from tests.runtimes.tflite_files import model, operator, subgraph, tensor
 from tests.support.depth import seeds
 from tests.support.dump_files import dump_bytes
-
-MODELS = Path(__file__).parents[2] / "tests" / "models"
 
 
 @pytest.mark.parametrize("name", SEEDS)

@@ -1,7 +1,5 @@
 """Tests that plans inside files of other systems are read and valid, and that the names in the files are read."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Tests of integrations with other runtimes: wrong plans in their output are reported, and their sources are edited."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests that every question returns a verified answer if it is cancelled or runs out of time at any moment."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Tests that reimplemented planners of other systems return the same offsets as the original planners."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random
@@ -13,6 +11,7 @@ import pytest
 
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import reference_planners
+from memplan.runtimes.std_sort import std_sorted
 from memplan.solvers.portfolio.solve import solve
 
 Row = tuple[int, int, int]
@@ -98,3 +97,9 @@ def test_planners_of_systems_respect_alignments(planner: str) -> None:
     plan = solve(Problem.model_validate({"buffers": rows}), solver=f"reference:{planner}")
     assert plan.status in ("optimal", "feasible")
     assert all(offset % 64 == 0 for offset in plan.placements.offset.tolist())
+
+
+def test_std_sort_reorders_more_than_sixteen_equal_elements() -> None:
+    rows = list(range(20))
+    assert std_sorted(rows[:16], lambda a, b: False) == rows[:16]
+    assert sorted(std_sorted(rows, lambda a, b: False)) == rows != std_sorted(rows, lambda a, b: False)

@@ -1,7 +1,5 @@
 """Models in another order: the same operators, and equal results in the runtimes."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 

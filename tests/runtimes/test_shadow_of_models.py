@@ -1,7 +1,5 @@
 """Shadow execution of plans for imported models: it simulates every byte, which checks the readers' lifetimes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """The converter of the lab: logs of TFLite Micro become tables of buffers."""
 
-from __future__ import annotations
-
 import pytest
 
 from lab.traces import table

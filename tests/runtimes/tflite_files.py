@@ -1,7 +1,5 @@
 """Small handwritten TFLite files for cases that converters do not write."""
 
-from __future__ import annotations
-
 import struct
 from array import array
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Small image classifiers in TensorFlow Lite with random weights, int8 or float32."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.runtimes.micro_models import MicroModel, window

@@ -1,7 +1,5 @@
 """Random TensorFlow Lite models of the layers that vendors' kernels of TFLite Micro run, of 4, 8 and 16 bits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

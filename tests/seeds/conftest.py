@@ -1,7 +1,5 @@
 """Fixtures of the source-row tests: one service, and the command in a temporary folder."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from pathlib import Path

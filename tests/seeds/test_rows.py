@@ -1,7 +1,5 @@
 """Each row of the source documents has a test named after it (`test_s<document>_<row>_...`), and vice versa."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """Source document 0: the thread "Memory Planning" in the TVM forum."""
 
-from __future__ import annotations
-
 import json
 import random
 from itertools import combinations, pairwise, product

@@ -1,7 +1,5 @@
 """Source document 2: the liveness analysis of USMP (TVM) for Relax and TIR."""
 
-from __future__ import annotations
-
 import random
 from itertools import combinations
 from typing import Any

@@ -1,7 +1,5 @@
 """Source document 3: cascades (operations run in stripes), compared with published numbers and brute force."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterator
 from itertools import product

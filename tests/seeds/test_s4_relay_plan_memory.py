@@ -1,7 +1,5 @@
 """Source document 4: Relay's PlanMemory, from pull request 2120 of TVM."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from typing import Any

@@ -1,7 +1,5 @@
 """A child process for tests of `ChildProcess`; its task selects how it answers."""
 
-from __future__ import annotations
-
 import pickle
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Random small applications (several models in common pools), their conflicts by definition, and minimum peaks."""
 
-from __future__ import annotations
-
 import random
 from itertools import combinations, permutations
 from math import inf

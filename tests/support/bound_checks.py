@@ -1,7 +1,5 @@
 """A check that lower bounds never exceed the optimum found by brute force."""
 
-from __future__ import annotations
-
 from memplan.planner.bounds.lower_bound import lower_bound
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem

@@ -1,7 +1,5 @@
 """Pairs of problems that a cache might confuse, and checks that it transfers no wrong claims between them."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """An interpreter of cascades, which uses only the JSON of an answer (docs/cascades.md) and the operations."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

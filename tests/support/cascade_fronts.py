@@ -1,7 +1,5 @@
 """Fronts of chains of cascade regions, compared with all chains that exist."""
 
-from __future__ import annotations
-
 import random
 from itertools import combinations, product
 

@@ -1,7 +1,5 @@
 """A simple reference for the search kernels: costs of a region counted from its ranges and buffers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

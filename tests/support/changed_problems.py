@@ -1,7 +1,5 @@
 """Changed problems, and the minimum number of moves by brute force, for tests of re-planning."""
 
-from __future__ import annotations
-
 import random
 from itertools import combinations
 from typing import Any

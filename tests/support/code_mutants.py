@@ -1,7 +1,5 @@
 """Mutation testing: each mutant is a minimal change to a function of a module, applied while it is tested."""
 
-from __future__ import annotations
-
 import ast
 import copy
 from collections.abc import Callable, Collection, Iterator

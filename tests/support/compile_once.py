@@ -3,8 +3,6 @@
 The core has the same text in wheels, CMake builds and installations, and compiling it takes 14 s of CPU time.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

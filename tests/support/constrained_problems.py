@@ -1,7 +1,5 @@
 """Random problems with rigid groups, sharing, pages, banks and colocation; and a naive check of their rules."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations
 from typing import Any

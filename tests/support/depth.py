@@ -1,7 +1,5 @@
 """The number of random cases per test (few in the gate, more in `lab.deep`), and the gate's time limit."""
 
-from __future__ import annotations
-
 import math
 import os
 import time

@@ -1,7 +1,5 @@
 """Small files in formats that state lifetimes: recorded files in tests/dumps, and files written here."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

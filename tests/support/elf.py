@@ -1,7 +1,5 @@
 """A reader of little-endian ELF files of 32 or 64 bits: symbols, and bytes by address."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Brute force for pools of equal use: the minimum use over all offsets of up to five buffers."""
 
-from __future__ import annotations
-
 import memplan
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem

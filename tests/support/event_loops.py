@@ -1,7 +1,5 @@
 """Tests written as coroutines, each of which runs in a separate event loop."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 from collections.abc import Callable, Coroutine

@@ -1,7 +1,5 @@
 """Solvers that make false claims, fail or never end; tests put them into the registry of their process."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Buffers grouped with their aliases for the brute-force oracle, read from a problem's rows alone."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from memplan.planner.model.problem import Pool, Problem

@@ -1,7 +1,5 @@
 """A client that survives crashes of servers, and checks that every accepted job ends correctly."""
 
-from __future__ import annotations
-
 import json
 import random
 import time

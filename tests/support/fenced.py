@@ -1,7 +1,5 @@
 """A child process that reports its restrictions; `ChildProcess` finds this module on PYTHONPATH."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A small disk that can be filled to its last byte: a file system in memory, which only root can mount."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

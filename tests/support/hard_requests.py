@@ -1,7 +1,5 @@
 """Requests that use their whole time limit, callers that disconnect, and waiting for a condition."""
 
-from __future__ import annotations
-
 import json
 import random
 import socket

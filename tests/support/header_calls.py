@@ -1,7 +1,5 @@
 """The C API of `memplan.h`, called through ctypes, for problems that the header can express."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass

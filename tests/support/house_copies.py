@@ -1,7 +1,5 @@
 """Copies of the packages, for applying the guides of docs/adding.md to them, and programs that import a copy."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

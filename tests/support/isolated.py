@@ -1,7 +1,5 @@
 """Isolated solvers for tests; `python -m tests.support.isolated` runs as the parent of one until it is killed."""
 
-from __future__ import annotations
-
 import time
 
 from memplan.planner.instance.compile import compile_problem

@@ -1,7 +1,5 @@
 """Workers of jobs for tests: real workers on a separate store, with a scripted pool."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator

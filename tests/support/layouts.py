@@ -1,7 +1,5 @@
 """Layouts for exporters: two memories whose names are invalid in C, and layouts made from rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from memplan.planner.foreign.layout import VerifiedLayout, lay_out

@@ -1,7 +1,5 @@
 """Jobs for tests, and shortcuts for calls of the store."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

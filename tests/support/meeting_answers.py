@@ -1,7 +1,5 @@
 """The answers to all questions about a problem that combines constraint kinds, checked by brute force."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Generator, Iterator

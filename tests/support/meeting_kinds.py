@@ -3,8 +3,6 @@
 Two of the kinds of a problem are the pair that was drawn least often so far, so that all pairs meet.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping

@@ -3,8 +3,6 @@
 Each question is applied to every n-th problem, so that every question meets all kinds.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Solvers that misbehave in ways observed in engines; they run in child processes."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -15,8 +15,6 @@ the body of its request. Rows of a set `refused` have the whole sentence in the 
 of each rule of a format, and not how much these help.
 """
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 from typing import Any, NamedTuple

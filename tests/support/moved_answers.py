@@ -1,7 +1,5 @@
 """A simulation of plans of buffers that move, byte by byte, by docs/moves.md alone; it reads plain JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import chain, combinations
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The least cost of plans of buffers that move, by enumeration of all pieces, copies and offsets of small problems."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import chain, combinations, product

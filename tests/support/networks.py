@@ -1,7 +1,5 @@
 """Well-known networks as graphs of operations: shapes and kinds without values; int8, NHWC."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

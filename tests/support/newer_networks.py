@@ -1,7 +1,5 @@
 """Networks after 2019 as graphs of operations: squeeze-and-excite, shuffles, heads, attention; int8 in NHWC."""
 
-from __future__ import annotations
-
 from memplan.programs.operations.graph import OperationGraph
 from tests.support.networks import Network
 

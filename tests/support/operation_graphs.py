@@ -1,7 +1,5 @@
 """Random operation graphs, and their minimum peak by enumerating all states; independent of the product."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

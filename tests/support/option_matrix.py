@@ -1,7 +1,5 @@
 """Example files for each question, and effective values of every reading option."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache

@@ -3,8 +3,6 @@
 Both read only the public rows of a Problem, in plain Python integers, for problems of up to 7 buffers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations
 from math import nan

@@ -1,7 +1,5 @@
 """Packers with a chosen block width and index (flat or tree), which affect speed but never the offsets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from memplan.planner.instance.instance import Instance

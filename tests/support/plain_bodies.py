@@ -1,7 +1,5 @@
 """Rigid bodies and their legal offsets in plain Python, as a reference for the packing kernel."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Pack one pool with every constraint kind, in plain Python."""
 
-from __future__ import annotations
-
 from bisect import insort
 from collections.abc import Iterable, Iterator
 from itertools import pairwise

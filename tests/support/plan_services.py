@@ -1,7 +1,5 @@
 """Plan services for tests, with workers whose answers the test controls."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import inspect

@@ -1,7 +1,5 @@
 """Free ports for the servers of tests."""
 
-from __future__ import annotations
-
 import os
 import socket
 from itertools import count

@@ -1,7 +1,5 @@
 """A PostgreSQL server for the tests, from the system's package."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil

@@ -1,7 +1,5 @@
 """Processes of a service, which tests find and kill."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """A problem whose profiles differ: `speed` puts y into the fast pool, `size` leaves that pool empty (100 bytes)."""
 
-from __future__ import annotations
-
 PROFILED = {
     "buffers": [{"id": "x", "size": 100, "start": 0, "end": 1}, {"id": "y", "size": 64, "start": 1, "end": 2}],
     "pools": [{"name": "fast", "size": 64}, {"name": "slow"}],

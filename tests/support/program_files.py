@@ -1,7 +1,5 @@
 """Programs in files, solved by engines in child processes, and marks that skip tests without an engine."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Programs for tests, written in short notation: `op("x y -> z")` reads x and y and writes z."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from memplan.programs.operations.operations import Operations, operations_from

@@ -1,7 +1,5 @@
 """The real problems in `examples/problems` with their recorded results, and the problems of the library."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

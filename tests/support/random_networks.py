@@ -1,7 +1,5 @@
 """Random small networks with every kind of access map, random cascades of them, and offsets of their buffers."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

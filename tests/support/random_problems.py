@@ -1,7 +1,5 @@
 """Random problems from a seed, with any number of buffers and every feature that packing must respect."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Random small programs from a seed: branches, loops, calls, nested operations, scopes, aliases, persistent state."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, field
 from typing import Any

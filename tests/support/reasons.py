@@ -1,7 +1,5 @@
 """Problems reduced to the members of an explanation; independent of the code that explains."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

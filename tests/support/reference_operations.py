@@ -1,7 +1,5 @@
 """Operations on numpy arrays of rows x columns x channels, computed element by element from their definitions."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import floor
 from typing import Any

@@ -1,7 +1,5 @@
 """Copies of a problem with other names, another order, shifted times and scaled sizes."""
 
-from __future__ import annotations
-
 import json
 import random
 from typing import Any

@@ -1,7 +1,5 @@
 """Buffer masks extended to whole rigid groups, as subinstances require."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from memplan.planner.instance.instance import Bool, Instance

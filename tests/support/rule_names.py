@@ -1,7 +1,5 @@
 """The names of the verifier's rules, and the oracle's names for them."""
 
-from __future__ import annotations
-
 KINDS = {
     "unknown-buffer": "unknown",
     "repeated-buffer": "twice",

@@ -1,7 +1,5 @@
 """Service and command in this process, for the tests of rows of the source documents."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Error messages without their remedies, for tests of location and rule."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

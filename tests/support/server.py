@@ -1,7 +1,5 @@
 """A real server on the loopback interface, in a thread of the test process, so that tests can inspect its state."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator, Mapping

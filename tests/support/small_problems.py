@@ -1,7 +1,5 @@
 """Small tight problems from a seed, with every feature, some of them infeasible, for engines and brute force."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Hypothesis strategies of small problems with every feature of the wire format, and of placements for them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Problems whose sizes are expressions, drawn from a seed."""
 
-from __future__ import annotations
-
 import random
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """Small problems from a seed that mix all constraints: rigid groups, sharing, pages, remainders, banks, colocation."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Small problems that are hard for their size, because they are nearly full at all times."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tiny problems of at most six buffers: one for each feature, and random ones that mix features and are often tight."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

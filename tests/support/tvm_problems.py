@@ -3,8 +3,6 @@
 Sizes, conflicts and lifetimes are those of apache/tvm, tests/python/tir-usmp/test_tir_usmp_algo.py (v0.16.0, v0.9.0).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Values that may be None, of which a test needs the value."""
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 T = TypeVar("T")

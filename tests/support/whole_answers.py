@@ -1,7 +1,5 @@
 """False claims of a plan, found by comparing it with all possible plans."""
 
-from __future__ import annotations
-
 from math import isclose, isnan, nan
 from typing import Any
 

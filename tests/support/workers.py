@@ -1,7 +1,5 @@
 """Fake workers that record their tasks and answer when the test allows it."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Tasks for worker processes, in a module because a child finds each function by its name."""
 
-from __future__ import annotations
-
 import logging
 import os
 import pickle

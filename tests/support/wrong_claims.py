@@ -1,7 +1,5 @@
 """Handmade plans whose claims are right or slightly wrong: costs, weights, gaps, pools, pairs, lifetimes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 from typing import Any

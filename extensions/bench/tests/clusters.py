@@ -1,7 +1,5 @@
 """Local Dask and Ray clusters, a stand-in for a cluster, and tasks with known effects, for tests."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

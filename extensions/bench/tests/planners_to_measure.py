@@ -1,7 +1,5 @@
 """Planners with known behaviour, for tests of measurements: functions (problem, time_limit_s) -> offsets in bytes."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

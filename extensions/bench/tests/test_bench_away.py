@@ -1,7 +1,5 @@
 """Tests of benchmarks on local clusters of Dask and Ray, each with two workers."""
 
-from __future__ import annotations
-
 import socket
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Tests of peers in the benchmark: other planners, and orderers of graphs."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

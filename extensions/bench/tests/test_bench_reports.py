@@ -1,7 +1,5 @@
 """Tests of benchmark reports and of comparisons of two result files."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tests of benchmark instances and of rows in result files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from pathlib import Path

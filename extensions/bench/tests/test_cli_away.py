@@ -1,7 +1,5 @@
 """Tests of commands on many files on a cluster: a stand-in, and Dask if it is installed."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator
@@ -145,11 +143,6 @@ def test_standard_input_and_a_server_are_refused_with_a_cluster(
     assert main(["plan", *words, "--on", ADDRESS]) == 2
     assert message in capfd.readouterr().err
     assert machine.sizes == []
-
-
-def test_sweep_requires_an_output_folder_for_several_files(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["sweep", *PROBLEMS[:2], "--size", "16:48:16"]) == 2
-    assert "output: must be a folder for several files" in capfd.readouterr().err
 
 
 @pytest.mark.cluster

@@ -1,7 +1,5 @@
 """Tests of the command `memplan bench`, and of charts and headlines in reports."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal
@@ -154,9 +152,3 @@ def test_progress_is_reported_with_peak_bound_and_gap() -> None:
     event = {"peak": 1500, "lower_bound": 1000, "gap": 0.5, "solver": "greedy"}
     assert progress_line(event) == "best peak 1,500  bound 1,000  gap 50.00%  greedy"
     assert progress_line(event | {"peak": None, "gap": None, "solver": ""}).strip() == "best peak none yet  bound 1,000"
-
-
-@pytest.mark.parametrize("idle", [[SUITE], ["--seeds", "1"], ["--cold"], ["-o", "z"], ["--time-limit", "1"]])
-def test_bench_compare_refuses_whatever_it_would_ignore(idle: list[str], capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", *idle, "--compare", "/nowhere/x", "/nowhere/y"]) == 2
-    assert "must be left out with --compare, which runs nothing" in capfd.readouterr().err

@@ -1,7 +1,5 @@
 """The output and the exit status of `memplan cascade`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

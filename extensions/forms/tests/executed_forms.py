@@ -5,8 +5,6 @@ Each model is run as given, in the form that `convert` chooses, in the order of 
 kernels are unknown.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple

@@ -13,7 +13,7 @@ from memplan.api.cli.main import main
 from memplan.extensions.files.convert.answer import Converted
 from memplan.extensions.files.convert.convert import convert
 from memplan.extensions.files.convert.options import ConvertOptions
-from memplan.planner.errors import FormatError, OptionError
+from memplan.planner.errors import OptionError
 from memplan.runtimes.tflite.tflm_tail import arena_of
 from tests.runtimes.tflite_files import two_halves
 
@@ -82,11 +82,6 @@ def test_convert_refuses_options_of_device_forms_together_with_options_of_a_prob
     assert "fit: must not be given together with --in-place, got 65536 (leave one" in capfd.readouterr().err
 
 
-def test_convert_refuses_to_deploy_models_of_other_formats() -> None:
-    with pytest.raises(FormatError, match=r"must be a TensorFlow Lite model \(.tflite\) for TFLite Micro"):
-        convert(b"id,lower,upper,size\n", None, ConvertOptions(to="tflite"))
-
-
 def test_the_c_array_has_the_bytes_of_the_model_and_the_arena_its_section(tmp_path: Path) -> None:
     given, target = tmp_path / "model.tflite", tmp_path / "net.tflite"
     given.write_bytes(KWS)
@@ -100,13 +95,6 @@ def test_the_c_array_has_the_bytes_of_the_model_and_the_arena_its_section(tmp_pa
     if compiler := shutil.which("gcc"):
         command = [compiler, "-std=c11", "-Wall", "-Werror", "-c", "net.c", "-o", "net.o"]
         subprocess.run(command, cwd=tmp_path, check=True)
-
-
-def test_convert_refuses_an_invalid_section_name() -> None:
-    with pytest.raises(
-        OptionError, match=r'^section: must match .*\{1,100\}.*, got ".sram-data" \(.*: The section .*\)$'
-    ):
-        ConvertOptions(section=".sram-data")
 
 
 def test_convert_runs_operators_in_parts_to_fit_with_equal_outputs() -> None:

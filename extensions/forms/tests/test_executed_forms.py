@@ -1,7 +1,5 @@
 """Models written by `convert` and `order` run in TFLite Micro: equal outputs, in exactly the reported arena."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

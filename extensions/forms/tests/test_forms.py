@@ -1,7 +1,5 @@
 """Points of a cascade unrolled into lists of operations on parts of tensors."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """TensorFlow Lite models written as cascades: equal outputs in LiteRT and TFLite Micro, in less memory."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Tests of the ledger: recorded results of searches, which a change of the code must not make worse."""
 
-from __future__ import annotations
-
 from math import inf
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the library: verdicts on submissions, findings of the check, and outcomes of planner runs."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

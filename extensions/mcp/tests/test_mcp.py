@@ -1,7 +1,5 @@
 """Tests of the tools of `memplan mcp`: their list, their calls, and refused calls."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

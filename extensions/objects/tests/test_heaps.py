@@ -1,8 +1,8 @@
 """Tests of plans in heaps: brute force confirms the fewest heaps, plans are valid, and wrong problems are refused."""
 
-from __future__ import annotations
-
+import json
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations, product
 from pathlib import Path
@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 import memplan
-from memplan import OptionError, Plan, PlanOptions, Problem, ProblemError, plan, read_problem
+from memplan import Plan, PlanOptions, Problem, plan, read_problem
+from memplan.api.cli.main import main
+from memplan.api.settings import Settings
 from memplan.extensions.objects import heaps
 from memplan.extensions.objects.heaps import plan_in_heaps
 from memplan.planner.errors import TimeOverError
@@ -20,6 +22,7 @@ from memplan.planner.verify.verifier import verify
 from memplan.questions.plan.answers import plan_lines, problem_in_heaps
 from memplan.questions.question import Control
 from tests.support.applications import min_peak
+from tests.support.server import RunningServer, run_server
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -99,25 +102,6 @@ def test_buffers_of_size_zero_all_share_one_heap(fields: dict[str, int]) -> None
     assert "1 heap of at most 1 byte, no fewer are enough" in list(plan_lines(found))
 
 
-@pytest.mark.parametrize(
-    ("fields", "limit", "error", "message"),
-    [
-        ({}, 4, ProblemError, "heaps: must be at least the largest buffer"),
-        ({"pools": [{"name": "a"}, {"name": "b"}]}, 9, OptionError, "applies only to a problem with one pool"),
-        ({"pools": [{"reserved": [[0, 1]]}]}, 9, ProblemError, "applies only to a problem without reserved"),
-        ({"no_cross": 5}, 10, ProblemError, "heaps: applies only to a problem without no_cross"),
-    ],
-)
-def test_rules_that_heaps_do_not_support_are_refused(
-    fields: Any, limit: int, error: type[Exception], message: str
-) -> None:
-    rules = {name: fields[name] for name in fields if name != "pools"}
-    row = {"id": "a", "size": 8, "start": 0, "end": 1, **rules}
-    problem = Problem(buffers=[row], pools=fields.get("pools", []))
-    with pytest.raises(error, match=message):
-        plan(problem, options=PlanOptions(heaps=limit))
-
-
 @pytest.mark.parametrize("limit_s", [0.001, 0.05, 0.5])
 def test_heaps_found_before_the_time_limit_are_reported(limit_s: float) -> None:
     rng = random.Random(1)
@@ -184,3 +168,68 @@ def test_thousands_of_buffers_get_two_or_three_heaps_in_time(limit_s: float) -> 
     found = heap_plan(problem, (most + 1) // 2, limit_s)
     assert len(found.pools) in (2, 3)
     assert not verify(problem_in_heaps(problem, found), found)
+
+
+ROWS = [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 48, "start": 2, "end": 5}]
+PROBLEM: dict[str, Any] = {"buffers": ROWS}
+OLD = {"placements": [{"id": "a", "pool": "default", "offset": 48}, {"id": "b", "pool": "default", "offset": 0}]}
+OBJECTS = {"kind": "objects", "alignment": 32, "buffers": ROWS}
+MODES: list[tuple[str, dict[str, Any], Any]] = [
+    ("heaps", {"problem": PROBLEM, "options": {"heaps": "80B"}}, ["heap 1", "heap 2"]),
+    ("objects", {"problem": OBJECTS}, [["a"], ["b"]]),
+    ("a bare problem of objects", OBJECTS, [["a"], ["b"]]),
+    ("an old plan", {"problem": PROBLEM, "keep": OLD}, [48, 0]),
+]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[RunningServer]:
+    with run_server(Settings()) as found:
+        yield found
+
+
+def mode_fields(answer: Any) -> Any:
+    """Return the part of an answer that shows its mode: objects, heaps, or offsets."""
+    if "objects" in answer:
+        return [each["buffers"] for each in answer["objects"]]
+    if answer.get("heaps"):
+        return [each["pool"] for each in answer["placements"]]
+    return [each["offset"] for each in answer["placements"]]
+
+
+@pytest.mark.parametrize(("body", "expected"), [row[1:] for row in MODES], ids=[row[0] for row in MODES])
+def test_plan_calls_and_plan_jobs_answer_in_each_mode(
+    body: dict[str, Any], expected: Any, server: RunningServer
+) -> None:
+    answer = server.client.post("/v1/plan", json=body)
+    assert (answer.status_code, mode_fields(answer.json())) == (200, expected), answer.text
+    submitted = server.client.post("/v1/jobs", json=body)
+    assert submitted.status_code == 202, submitted.text
+    links = server.wait_for_end(submitted.json())["links"]
+    for link in ("result", "plan"):
+        assert mode_fields(server.client.get(links[link]).json()) == expected
+    assert server.client.get(f"{links['self']}/request").json() == body
+    assert server.client.get(f"{links['self']}/problem").status_code == 404
+
+
+def test_memplan_plan_draws_heaps_and_memplan_verify_accepts_them(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    problem, plan, picture = (str(tmp_path / name) for name in ("problem.json", "plan.json", "plan.svg"))
+    Path(problem).write_text(json.dumps(PROBLEM))
+    assert main(["plan", problem, "--heaps", "80", "-o", plan, "-o", picture]) == 0
+    assert "2 heaps of at most 80 bytes, no fewer are enough" in capfd.readouterr().err
+    assert "heap 2: peak 48 bytes" in Path(picture).read_text()
+    assert main(["verify", problem, plan, "--quiet"]) == 0
+
+
+def test_memplan_converts_a_problem_to_shared_objects_and_plans_it(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    problem, objects = str(tmp_path / "problem.json"), str(tmp_path / "objects.json")
+    Path(problem).write_text(json.dumps(PROBLEM))
+    assert main(["convert", problem, "--to", "objects", "-o", objects, "--quiet"]) == 0
+    assert main(["plan", objects, "--format", "table"]) == 0
+    assert capfd.readouterr().out.startswith("optimal: 112 in 2 objects")
+    assert main(["plan", objects, "-o", str(tmp_path / "plan.html")]) == 2
+    assert "output: must be JSON for shared objects" in capfd.readouterr().err

@@ -1,7 +1,5 @@
 """Tests of shared objects: minimum total sizes, Relay's textures, and constraints that cannot be satisfied."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Sequence

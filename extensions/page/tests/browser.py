@@ -1,7 +1,5 @@
 """Runs Debian's Chromium with Playwright for tests of pages: one browser, whose tabs record all errors."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager

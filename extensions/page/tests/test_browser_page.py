@@ -1,7 +1,5 @@
 """Tests of the page that plans in the browser: its input rules in node, and the page in Chromium if it can be built."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Tests of the service's page in a real browser: dropped files, plans, running and stopped jobs, and old jobs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests that the page's statements about plans, in a real browser, agree with memplan's verifier."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

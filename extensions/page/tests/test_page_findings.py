@@ -1,7 +1,5 @@
 """Regression tests for pages that were once wrong: a table of problems and plans, each opened in a browser."""
 
-from __future__ import annotations
-
 import json
 import re
 import xml.etree.ElementTree as ElementTree

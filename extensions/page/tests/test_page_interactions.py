@@ -1,7 +1,5 @@
 """Tests of the file page in a real browser: zooming and panning, queries, and exports."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """Tests of the page's JavaScript modules: their length, their bundles, their types, and their results."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

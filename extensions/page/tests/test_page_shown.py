@@ -1,7 +1,5 @@
 """Tests of pages at the widths of phones, laptops and large screens: names, missing bytes, and corrected files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

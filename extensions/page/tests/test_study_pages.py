@@ -1,7 +1,5 @@
 """Tests of pages about several plans in a real browser: differences, sweeps, frontiers, orders and cascades."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests of the search for the least price of shared bytes."""
 
-from __future__ import annotations
-
 import time
 
 from memplan import read_problem

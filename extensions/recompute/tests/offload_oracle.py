@@ -1,7 +1,5 @@
 """An oracle for the minimum time of programs with a link: a search of all states, without code of the product."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from heapq import heappop, heappush

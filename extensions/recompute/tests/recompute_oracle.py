@@ -1,7 +1,5 @@
 """Oracles for recomputation by searches of all states, which share no code with the product."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 

@@ -1,7 +1,5 @@
 """Tests of the command `memplan order --recompute`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The minimum cost of recomputation by states, stages, snapshots and answers equals a search of all programs."""
 
-from __future__ import annotations
-
 import random
 import threading
 from collections import Counter

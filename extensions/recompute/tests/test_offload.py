@@ -1,7 +1,5 @@
 """Programs with a link: comparison with a search of all programs, steps that the replay refuses, and answers."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter

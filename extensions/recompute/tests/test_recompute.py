@@ -1,7 +1,5 @@
 """Recomputation: frontiers compared with a search of all programs, operations that run once, budgets, and the check."""
 
-from __future__ import annotations
-
 import random
 import threading
 from pathlib import Path

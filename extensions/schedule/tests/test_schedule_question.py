@@ -1,7 +1,5 @@
 """The question `schedule`: refusals, targets of callers, schedules from other programs, and printed lines."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -30,11 +28,6 @@ def test_a_target_requires_a_fast_memory_a_slow_one_and_a_link() -> None:
         "memories[0].capacity: is required for all but the last memory",
         "links: must be one link for each two neighbouring memories (1), got 0",
     )
-
-
-def test_schedule_refuses_a_problem_of_buffers() -> None:
-    with pytest.raises(ProblemError, match="got buffers without operations, which `plan` can place"):
-        QUESTION.inputs[0].from_json({"buffers": [{"id": 1, "size": 4, "start": 0, "end": 2}]})
 
 
 def schedule_example() -> ScheduleAnswer:

@@ -1,7 +1,5 @@
 """The question `shapes`: its lines, generated source code that runs, and limits compared with brute force."""
 
-from __future__ import annotations
-
 import ctypes
 import subprocess
 import threading

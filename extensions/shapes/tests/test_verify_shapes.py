@@ -1,7 +1,5 @@
 """Verification of symbolic offsets, and of pins, aliases and conflicts, compared with checks at every value."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """A dispatch mode that compares the storages of torch's real and fake kernels by running every operation with both."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any

@@ -1,7 +1,5 @@
 """Random inductor wrappers in the dialects of five torch versions, with the live peak computed separately."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Late imports: packages that take seconds to import are imported only in the tests that use them."""
 
-from __future__ import annotations
-
 import warnings
 from importlib import import_module
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """A second implementation of torch's caching allocator, written from its rules with plain lists, and its snapshots."""
 
-from __future__ import annotations
-
 from typing import Any
 
 MIB = 1 << 20

@@ -1,7 +1,5 @@
 """The command `memplan fits` for ggml graphs, and the command `memplan shapes` for torch programs."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from pathlib import Path

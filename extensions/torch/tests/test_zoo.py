@@ -1,7 +1,5 @@
 """The zoo: published networks are written as suites of `memplan bench`, in which the recorded peaks are found again."""
 
-from __future__ import annotations
-
 import csv
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Counters of the bytes that torch steps use on real tensors."""
 
-from __future__ import annotations
-
 from itertools import accumulate
 from typing import Any
 

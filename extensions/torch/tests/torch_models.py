@@ -1,7 +1,5 @@
 """Networks for the tests that need torch: residual networks as in torchvision, and attention layers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Small models of many kinds for tests of torch steps: convolutions, attention, experts, recurrence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`memplan check`: budgets, baselines, failures when a plan exceeds them, and reports of failures."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 from xml.etree import ElementTree as ET

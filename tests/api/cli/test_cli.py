@@ -1,7 +1,5 @@
 """The command, run in this process: its output streams and its exit status."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`memplan check`: output and exit status."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

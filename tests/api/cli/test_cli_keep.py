@@ -1,9 +1,8 @@
 """`plan --keep` and `check --differences`: kept offsets, and differences from a baseline."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,3 +86,132 @@ def test_what_is_proved_of_the_fewest_moves_ends_the_table_of_a_kept_plan() -> N
         "the fewest moves within --accept are proved; without old places, 40 bytes would do"
     ]
     assert "a longer --time-limit may find it" in next(advice(problem, plan.model_copy(update={"kept": None})))
+
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+ROWS: list[dict[str, Any]] = [{"id": k, "size": size, "start": 0, "end": 3} for k, size in enumerate((9, 7, 2))]
+
+
+@pytest.fixture
+def problem_file(tmp_path: Path) -> str:
+    path = tmp_path / "problem.json"
+    path.write_text(json.dumps({"buffers": ROWS, "pools": [{"name": "sram", "size": 15}]}))
+    return str(path)
+
+
+def test_explain_reports_the_reason_for_infeasibility_as_json(problem_file: str, capfd: Captured) -> None:
+    assert main(["explain", problem_file]) == 1
+    out, err = capfd.readouterr()
+    told = json.loads(out)
+    assert told["status"] == "infeasible"
+    assert told["explanation"]["buffers"] == [0, 1]
+    assert told["explanation"]["irreducible"] is True
+    assert told["explanation"]["would_do"] == {"pool": "sram", "size": 18, "proved": True}
+    assert "lacks 3 bytes" in err
+
+
+def test_explain_prints_a_readable_table_with_the_flag_format_table(problem_file: str, capfd: Captured) -> None:
+    assert main(["explain", problem_file, "--format", "table", "--quiet"]) == 1
+    out, err = capfd.readouterr()
+    assert err == ""
+    assert [line.split("  ")[0] for line in out.splitlines()[1:]] == ["kind", "buffer", "buffer", "needed", "would do"]
+
+
+def test_explain_names_the_buffers_that_determine_a_feasible_peak(problem_file: str, capfd: Captured) -> None:
+    assert main(["explain", problem_file, "--capacity", "18", "--format", "json"]) == 0
+    told = json.loads(capfd.readouterr().out)
+    assert (told["status"], told["explanation"], told.keys() & {"repairs", "what_if"}) == ("fits", None, set())
+    (pool,) = told["pools"]
+    assert (pool["used"], pool["decided_by"], pool["decides"]) == (18, "live-set", [0, 1, 2])
+
+
+def test_plan_and_check_report_the_reason_why_a_problem_does_not_fit(problem_file: str, capfd: Captured) -> None:
+    assert main(["plan", problem_file]) == 1
+    assert json.loads(capfd.readouterr().out)["explanation"]["kind"] == "live-set"
+    assert main(["check", problem_file]) == 1
+    assert "2 buffers (0, 1) do not fit" in capfd.readouterr().out
+
+
+def test_explain_repairs_are_reported_as_json_and_as_text(problem_file: str, capfd: Captured) -> None:
+    assert main(["explain", problem_file, "--repairs", "2", "--format", "json"]) == 0
+    told = json.loads(capfd.readouterr().out)["repairs"]
+    assert (told["status"], told["fewest"], told["proved"]) == ("repaired", 1, True)
+    assert len(told["repairs"]) == 2
+    assert main(["explain", problem_file, "--repairs", "2", "--format", "table", "-q"]) == 0
+    lines = [line for line in capfd.readouterr().out.splitlines() if line.startswith("repair")]
+    assert len(lines) == 2
+    assert main(["explain", problem_file, "--repairs", "1", "--most-changes", "9"]) == 2
+    assert "most-changes: must be at most 4" in capfd.readouterr().err
+
+
+def test_explain_repairs_an_infeasible_graph_by_reordering_its_operations(tmp_path: Path, capfd: Captured) -> None:
+    path = tmp_path / "graph.json"
+    ops = [
+        {"in": [0], "out": [1]},
+        {"in": [0], "out": [3]},
+        {"in": [1], "out": [2]},
+        {"in": [3], "out": [4]},
+        {"in": [2, 4], "out": [5]},
+    ]
+    path.write_text(json.dumps({"size": [1, 10, 2, 10, 2, 1], "kept": [5], "ops": ops}))
+    assert main(["explain", str(path), "--capacity", "14", "--repairs", "1", "--format", "json", "-q"]) == 0
+    told = json.loads(capfd.readouterr().out)["repairs"]["of_operations"]
+    assert [(each["kind"], each["operations"]) for each in told["repairs"]] == [("reorder", [1, 2])]
+    assert told["repairs"][0]["peak_after"] <= 14
+
+
+def test_explain_what_if_prints_a_table_of_savings_per_buffer(capfd: Captured) -> None:
+    assert main(["explain", str(EXAMPLES / "mobilenet_v2.csv"), "--what-if", "--format", "table"]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert lines[2] == "optimal: peak 1,505,280 bytes"
+    assert lines[3].split() == ["buffer", "size", "if", "dropped", "may", "grow"]
+
+
+PROBLEM = (
+    b'{"buffers": [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 32, "start": 2, "end": 5}],'
+    b' "pools": [{"name": "sram", "size": 32}, {"name": "dram", "cost": 1}], "objective": "cost"}'
+)
+ONE_POOL = (
+    b'{"buffers": [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 32, "start": 2, "end": 5}]}'
+)
+
+
+@pytest.fixture
+def problem(tmp_path: Path) -> str:
+    path = tmp_path / "two.json"
+    path.write_bytes(PROBLEM)
+    return str(path)
+
+
+@pytest.fixture
+def single_pool_file(tmp_path: Path) -> str:
+    path = tmp_path / "one.json"
+    path.write_bytes(ONE_POOL)
+    return str(path)
+
+
+def test_sweep_writes_csv_and_a_readable_table(problem: str, tmp_path: Path, capfd: Captured) -> None:
+    file = tmp_path / "sweep.csv"
+    assert main(["sweep", problem, "--size", "sram=64B:0.125KiB:64", "-o", str(file), "-q"]) == 0
+    assert capfd.readouterr() == ("", "")
+    assert file.read_text().splitlines() == [
+        "size,status,cost,cost_lower_bound,peak,lower_bound,sram used,sram lower bound,dram used,dram lower bound",
+        "64,optimal,32.0,32.0,96,96,64,64,32,32",
+        "128,optimal,0.0,0.0,96,96,96,96,0,0",
+    ]
+    assert main(["sweep", problem, "--size", "sram=64:64:1", "--format", "table"]) == 0
+    assert [line.split() for line in capfd.readouterr().out.splitlines()] == [
+        ["size", "of", "sram", "status", "cost", "at", "least", "sram", "used", "dram", "used"],
+        ["64", "B", "optimal", "32", "32", "64", "32"],
+    ]
+
+
+def test_sweep_exits_with_1_if_the_problem_fits_at_no_size(single_pool_file: str, capfd: Captured) -> None:
+    assert main(["sweep", single_pool_file, "--size", "default=0:95:95"]) == 1
+    assert [row["status"] for row in json.loads(capfd.readouterr().out)["points"]] == ["infeasible", "infeasible"]
+
+
+def test_sweep_omits_table_columns_that_add_no_information(single_pool_file: str, capfd: Captured) -> None:
+    assert main(["sweep", single_pool_file, "--size", "96:96:1", "--format", "table"]) == 0
+    heading = capfd.readouterr().out.splitlines()[0].split()
+    assert heading == ["size", "of", "default", "status", "default", "used"]

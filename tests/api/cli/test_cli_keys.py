@@ -1,7 +1,5 @@
 """`memplan keys`, and the access control of `memplan serve`, as separate processes."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

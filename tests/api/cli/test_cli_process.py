@@ -1,7 +1,5 @@
 """The command as a separate process: pipes, terminals and signals."""
 
-from __future__ import annotations
-
 import io
 import os
 import pstats

@@ -1,7 +1,5 @@
 """Commands that use or run a service: `--server URL`, `memplan worker` and `memplan schema`."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """`memplan verify --again` and `--better`, and `--format page`: output and exit status."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

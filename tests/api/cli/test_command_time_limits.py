@@ -1,7 +1,5 @@
 """A command ends soon after its time limit, with the last answer that it recorded."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The help of commands, which is generated only when it is requested."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

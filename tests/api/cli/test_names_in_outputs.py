@@ -1,7 +1,5 @@
 """Each form of each answer shows all names: whole, or cut in the middle with both ends; names in C stay unique."""
 
-from __future__ import annotations
-
 import json
 import re
 import zlib

@@ -3,8 +3,6 @@
 Each test failed on the version that the user ran. The underlying functions have tests in their own folders.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The blocking and the asynchronous Python client of the service."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random

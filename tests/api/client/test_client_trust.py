@@ -1,7 +1,5 @@
 """The client resists a hostile service: control characters, slow or oversized answers, and false claims."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import threading

@@ -1,7 +1,5 @@
 """What generated clients rely on: documented defaults that change no answer, unique operation ids, and typed lists."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from copy import deepcopy

@@ -1,7 +1,5 @@
 """The guide in docs/adding.md works: a toy route, added to a copy of the packages, is served like all routes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.support.house_copies import ROOT, copy_packages, extend, guide, run_beside

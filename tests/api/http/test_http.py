@@ -1,7 +1,5 @@
 """The HTTP calls of the service: plan, verify, solvers, health, schema, and cached responses."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

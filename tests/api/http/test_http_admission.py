@@ -1,7 +1,5 @@
 """Admission over real connections: solving, queueing, refusing and disconnecting."""
 
-from __future__ import annotations
-
 import json
 import socket
 import time

@@ -1,7 +1,5 @@
 """`POST /v1/batch`: many problems in one request."""
 
-from __future__ import annotations
-
 import json
 import socket
 from collections.abc import Iterator

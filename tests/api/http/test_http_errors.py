@@ -1,7 +1,5 @@
 """Refused requests and internal errors over HTTP; `test_mistakes.py` covers wrong input values."""
 
-from __future__ import annotations
-
 import logging
 
 import anyio

@@ -1,7 +1,5 @@
 """Jobs over HTTP: submission, status, event streams, results and cancellation."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator

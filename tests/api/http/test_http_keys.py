@@ -1,6 +1,4 @@
-"""Access control over HTTP: missing, wrong, revoked and insufficient keys."""
-
-from __future__ import annotations
+"""Access control over HTTP: missing, wrong, revoked and insufficient keys, byte quotas of keys, and a full disk."""
 
 import re
 from collections.abc import Iterator
@@ -12,6 +10,8 @@ import pytest
 from memplan.api.http.openapi import PROBLEM_EXAMPLE
 from memplan.api.settings import Settings
 from memplan.api.store.api_key import new_secret
+from memplan.api.store.errors import FullDiskError
+from memplan.api.store.tables.jobs import _drop_requests
 from tests.support.server import RunningServer, key_for, run_server
 
 OPEN_CALLS = {("GET", "/healthz"), ("GET", "/readyz")}
@@ -76,3 +76,92 @@ def test_the_admin_key_allows_every_call(guarded_server: RunningServer) -> None:
     admin = {"Authorization": f"Bearer {ADMIN_KEY}"}
     assert guarded_server.client.post("/v1/plan", headers=admin, json=PROBLEM_EXAMPLE).status_code == 200
     assert guarded_server.client.get("/metrics", headers=admin).status_code == 200
+
+
+@pytest.fixture(scope="module")
+def separate_server() -> Iterator[RunningServer]:
+    """A server that requires keys, and does not share plans between them."""
+    with run_server(Settings(require_keys=True, share_plans=False, workers=0)) as found:
+        yield found
+
+
+def submit(server: RunningServer, headers: dict[str, str], status: int = 202) -> dict[str, Any]:
+    answer = server.client.post("/v1/jobs", json=PROBLEM_EXAMPLE, headers=headers)
+    assert answer.status_code == status, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_a_key_above_its_byte_quota_is_refused_and_the_error_lists_removable_jobs(
+    separate_server: RunningServer,
+) -> None:
+    mine, other = (key_for(separate_server, name, "plan", "read", max_kept_bytes=5000) for name in ("full", "other"))
+    jobs = [submit(separate_server, mine) for _ in range(2)]
+    refused = submit(separate_server, mine, 429)
+    assert refused["detail"].startswith("jobs: must keep at most 5000 bytes of requests and answers of this key, ")
+    assert refused["hints"][0].endswith("the largest jobs: none has ended yet")
+    submit(separate_server, other)
+    url = jobs[0]["links"]["self"]
+    assert separate_server.client.delete(url, headers=mine).json()["state"] == "cancelled"
+    assert f": {jobs[0]['id']} with " in submit(separate_server, mine, 429)["hints"][0]
+    assert separate_server.client.delete(f"{url}?forget=true", headers=mine).status_code == 200
+    submit(separate_server, mine)
+
+
+def test_requesting_a_discarded_body_returns_404_and_keeps_its_job(separate_server: RunningServer) -> None:
+    mine = key_for(separate_server, "dropped", "plan", "read")
+    job = submit(separate_server, mine)
+    url = job["links"]["self"]
+    separate_server.client.delete(url, headers=mine)
+    store = separate_server.service.store
+    with store._database.writing() as connection:
+        found = store.jobs.find(job["id"])
+        assert found is not None
+        assert _drop_requests(connection, found.key_id, 1.0, float("inf")) > 0
+    for part in ("request", "problem"):
+        answer = separate_server.client.get(f"{url}/{part}", headers=mine)
+        assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
+        sentence = "request: was deleted to make room for newer ones; the job's answer is kept"
+        assert answer.json()["detail"] == sentence
+    assert separate_server.client.get(url, headers=mine).json()["state"] == "cancelled"
+
+
+def test_a_full_disk_refuses_new_jobs_but_not_other_calls(
+    separate_server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def raise_full(*_: object) -> None:
+        raise FullDiskError("database: is on a machine whose name no caller hears")
+
+    mine, store = key_for(separate_server, "calm", "plan", "read"), separate_server.service.store
+    monkeypatch.setattr(store.jobs, "add", raise_full)
+    monkeypatch.setattr(store, "check", raise_full)
+    monkeypatch.setattr(store._database, "lacks_room", True)
+    refused = submit(separate_server, mine, 503)
+    assert refused["detail"] == "jobs: the disk of the database is full, so new jobs cannot be accepted now"
+    assert "forget=true" in refused["hints"][0]
+    monkeypatch.setattr(separate_server.service.readiness, "_checked_at", float("-inf"))
+    answer = separate_server.client.get("/readyz")
+    assert answer.status_code == 200
+    assert answer.json()["limits"] == [f"{refused['detail']}; {refused['hints'][0]}"]
+    assert "memplan_disk_full 1.0" in separate_server.client.get("/metrics", headers=mine).text
+    assert separate_server.client.post("/v1/plan", json=PROBLEM_EXAMPLE, headers=mine).json()["status"] == "optimal"
+
+
+def test_unshared_plans_are_not_served_to_other_keys(separate_server: RunningServer) -> None:
+    mine, other = (key_for(separate_server, name, "plan", "read") for name in ("one", "another"))
+
+    def post_plan(headers: dict[str, str], **options: object) -> tuple[str, str]:
+        sent = {"problem": PROBLEM_EXAMPLE, "options": options}
+        answer = separate_server.client.post("/v1/plan", json=sent, headers=headers)
+        return answer.headers["x-memplan-cache"], answer.json()["problem_hash"]
+
+    for options in ({}, {"time_limit_s": 9.5}):  # the same bytes, and the same problem
+        assert post_plan(mine, **options)[0] == ("hit" if options else "miss")
+        _, known = post_plan(mine, **options)
+        assert post_plan(mine, **options)[0] == "hit"
+    url = f"/v1/plans/{known}"
+    assert separate_server.client.get(url, headers=mine).json()["problem_hash"] == known
+    assert separate_server.client.get(url, headers=other).status_code == 404
+    assert post_plan(other)[0] == "miss"
+    assert post_plan(other)[0] == "hit"
+    assert separate_server.client.get(url, headers=other).status_code == 200

@@ -1,7 +1,5 @@
 """Plans by hash, re-planning with kept offsets, and explanations over HTTP."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

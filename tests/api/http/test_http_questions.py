@@ -1,7 +1,5 @@
 """Questions other than plan over HTTP: as calls and as jobs."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

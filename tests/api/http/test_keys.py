@@ -1,7 +1,5 @@
 """API keys: format, stored fields, delay of revocation, rate limits, and requests of foreign origins."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Coroutine
 from pathlib import Path

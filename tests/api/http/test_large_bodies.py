@@ -1,7 +1,5 @@
 """Large request bodies: refused while they arrive, or parsed by a child process."""
 
-from __future__ import annotations
-
 import json
 import socket
 import time

@@ -1,7 +1,5 @@
 """The server's limits: memory of bodies, open streams, and time to send headers and bodies."""
 
-from __future__ import annotations
-
 import socket
 import time
 from collections.abc import Iterator

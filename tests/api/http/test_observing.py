@@ -1,7 +1,5 @@
 """Observability for operators: metrics, request ids and log lines; and security headers for browsers."""
 
-from __future__ import annotations
-
 import json
 import logging
 import subprocess

@@ -1,7 +1,5 @@
 """Requests compute in turns; large bodies take turns, and none is parsed or waits beyond its own time limit."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 

@@ -1,7 +1,5 @@
 """The running server conforms to its schema for generated valid and invalid requests."""
 
-from __future__ import annotations
-
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings

@@ -1,7 +1,5 @@
 """Starting and stopping a server, its readiness, and its settings."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor

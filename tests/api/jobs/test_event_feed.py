@@ -1,7 +1,5 @@
 """Event streams deliver every event of a job once and in order, whichever server writes it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path

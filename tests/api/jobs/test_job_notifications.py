@@ -1,7 +1,5 @@
 """Workers on PostgreSQL are notified of new and cancelled jobs, and poll only rarely."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Iterator

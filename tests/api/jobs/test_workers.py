@@ -1,7 +1,5 @@
 """Workers run jobs: each job ends once, even if a worker is killed or loses its lease."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterator

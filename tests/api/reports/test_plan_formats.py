@@ -1,7 +1,5 @@
 """Plans written as pictures and in formats of other tools: memory tables, triples and EXIR."""
 
-from __future__ import annotations
-
 import json
 import random
 from itertools import combinations

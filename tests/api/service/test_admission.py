@@ -1,7 +1,5 @@
 """The admission queue: which request gets a slot next, and which is refused."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable

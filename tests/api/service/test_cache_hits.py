@@ -1,7 +1,5 @@
 """Cached answers equal the answers of their searches, for eight concurrent callers."""
 
-from __future__ import annotations
-
 import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

@@ -1,7 +1,5 @@
 """Cached plans: translated for equivalent problems, compared with each other, and with lint findings."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """Simultaneous equal requests for large plans share one search, which runs while any caller waits."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """The plan cache in memory and in the store: replacement, eviction and sharing, on SQLite and PostgreSQL."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """How a plan request is served: from the cache, by a quick search, by a shared search, or by a worker."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from contextlib import closing

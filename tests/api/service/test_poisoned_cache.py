@@ -1,7 +1,5 @@
 """Cached answers are verified before use: for other callers, in other processes, and after a restart."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import closing

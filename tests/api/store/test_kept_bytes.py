@@ -1,7 +1,5 @@
 """Bytes stored for jobs: counted, limited per key and in total, and freed when space is short."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections import Counter

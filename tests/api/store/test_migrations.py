@@ -1,7 +1,5 @@
 """Migrations: older databases are upgraded, later ones refused, backups restored; on SQLite and PostgreSQL."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Submitting and listing jobs in the store, on SQLite and PostgreSQL."""
 
-from __future__ import annotations
-
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Claiming, reporting and ending jobs under leases in the store, on SQLite and PostgreSQL."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor

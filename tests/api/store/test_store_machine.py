@@ -1,7 +1,5 @@
 """Stateful test: the job store agrees with a simple model after random actions of callers and workers."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Opening a store, and its tables of plans and keys, on SQLite and PostgreSQL."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor

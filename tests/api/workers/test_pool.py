@@ -1,7 +1,5 @@
 """Pools of worker processes: every task ends on time, and dead processes are replaced."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

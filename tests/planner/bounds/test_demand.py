@@ -1,7 +1,5 @@
 """Lower bounds with sharing and rigid groups: never above the optimum of brute force, and as high as expected."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Lower bounds and cliques: never above the optimum of brute force, and equal to the recorded values."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

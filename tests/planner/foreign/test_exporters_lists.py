@@ -1,7 +1,5 @@
 """Exports of placements: triples, ExecuTorch's specs, and memory metadata of TVM's Model Library Format."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Reading and writing problem and plan files, and refusing files of other formats."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Unambiguous standard JSON is read; ambiguous or nonstandard JSON is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -11,27 +9,6 @@ from memplan.planner.formats import memplan_json
 from memplan.planner.model.problem import Problem
 
 ONE = b'{"buffers": [{"id": "a", "size": 4, "start": 0, "end": 2}]}'
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"{",
-        b'{"buffers": []} x',
-        b'{"buffers": [],}',
-        b'{"buffers": NaN}',
-        b'{"buffers": -Infinity}',
-        b'{"buffers": 01}',
-        b'{"buffers": ' + b"9" * 5000 + b"}",
-        b"[" * 100_000,
-        b'{"name": "\\ud800"}',
-        b"{'buffers': []}",
-        b'{"buffers": []} // as it were',
-    ],
-)
-def test_nonstandard_json_is_refused_with_its_location(data: bytes) -> None:
-    with pytest.raises(FormatError, match=r'(?m)^must be JSON: .* at line 1 column \d+, in ".+"( \(.*\))?$'):
-        memplan_json.parse(data)
 
 
 @pytest.mark.parametrize(
@@ -66,13 +43,6 @@ def test_an_error_in_a_json_problem_is_reported_with_its_location(data: bytes, s
     with pytest.raises(InputError) as error:
         memplan_json.read_problem(data)
     assert str(error.value).startswith(sentence)
-
-
-@pytest.mark.parametrize("depth", [100, 199])
-def test_deeply_nested_json_is_refused_without_a_crash(depth: int) -> None:
-    nested = b"[" * depth + b"]" * depth
-    with pytest.raises(InputError):
-        memplan_json.read_problem(b'{"buffers": ' + nested + b"}")
 
 
 def test_a_byte_order_mark_before_json_is_ignored() -> None:

@@ -1,7 +1,5 @@
 """Tables of buffers: accepted forms, and messages for mistakes."""
 
-from __future__ import annotations
-
 import pytest
 
 from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, ProblemError
@@ -58,11 +56,6 @@ def test_errors_in_a_csv_table_name_line_and_column(text: str, sentence: str) ->
     assert error.value.sentences == (sentence,)
 
 
-def test_csv_that_is_not_utf_8_is_refused() -> None:
-    with pytest.raises(FormatError, match="line 1 or later: must be text in UTF-8"):
-        minimalloc_csv.read_problem(b"id,lower,upper,size\n\xff,0,1,1\n")
-
-
 def test_all_wrong_csv_cells_are_reported_in_line_order() -> None:
     with pytest.raises(ProblemError) as error:
         minimalloc_csv.read_problem(b"id,lower,upper,size\na,0,x,y\nb,z,1,1\n")
@@ -81,12 +74,6 @@ def test_csv_errors_beyond_the_maximum_are_counted_not_listed() -> None:
         assert len(error.value.sentences) == MAX_SHOWN + 1
         assert error.value.sentences[0] == f"line 2, column 'size': {rule}"
         assert error.value.sentences[-1] == "and more"
-
-
-def test_reading_csv_stops_after_thousands_of_errors() -> None:
-    rows = b"a,0,1,x\n" * 10_000
-    with pytest.raises(ProblemError, match="line 2, column 'size': must be an integer, got 'x'"):
-        minimalloc_csv.read_problem(b"id,lower,upper,size\n" + rows + b"\xff")
 
 
 def test_an_error_in_the_last_of_thousands_of_csv_rows_is_reported() -> None:
@@ -135,12 +122,6 @@ def test_a_rule_of_a_buffer_that_csv_cannot_express_is_refused(row: dict[str, ob
     with pytest.raises(FormatError) as error:
         minimalloc_csv.write_problem(Problem.model_validate({"buffers": rows}))
     assert error.value.sentences == (f"{place}: cannot be written to a table",)
-
-
-def test_csv_export_refuses_ids_that_differ_only_in_type() -> None:
-    rows = [{"id": name, "size": 1, "start": 0, "end": 1} for name in (1, "1")]
-    with pytest.raises(FormatError, match="must have ids that differ as text, got 1 and '1'"):
-        minimalloc_csv.write_problem(Problem.model_validate({"buffers": rows}))
 
 
 def test_a_written_csv_plan_sorts_rows_and_keeps_lifetimes_and_alignment() -> None:

@@ -1,7 +1,5 @@
 """`verify` detects false claims: the fields of valid plans are forged one at a time."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Equivalent problems have the same hash, and different problems have different hashes."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tracemalloc

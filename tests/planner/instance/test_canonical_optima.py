@@ -1,7 +1,5 @@
 """The plan cache relies on this: problems with equal hashes have the same optimum, under any constraints."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from math import isclose

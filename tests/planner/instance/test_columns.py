@@ -1,7 +1,5 @@
 """Every column of an instance is declared; parts, default columns, the hash and symmetry follow the declarations."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Compiled constraints between buffers: an assignment satisfies the instance exactly if its placements are valid."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Compiled instances: live sets, units, scores, and reports of shared pairs and bank clashes."""
 
-from __future__ import annotations
-
 import pickle
 from fractions import Fraction
 from itertools import product

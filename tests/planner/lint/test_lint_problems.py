@@ -1,7 +1,5 @@
 """Lint reports legal fields that are probably mistakes, and has no findings on usual problems."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

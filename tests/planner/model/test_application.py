@@ -1,7 +1,5 @@
 """Applications of several models in common pools: conflicts, joint plans, and the plan of each model."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

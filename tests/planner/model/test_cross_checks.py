@@ -1,7 +1,5 @@
 """Errors of problems that `mistakes.txt` cannot express: many at once, cycles, and non-JSON numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Closed lifetimes (with inclusive ends) are converted to half-open lifetimes when a problem is read."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Problems and plans of buffers that move: JSON, defaults, and the refused combinations."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

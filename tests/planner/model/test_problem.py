@@ -1,7 +1,5 @@
 """Problems: their fields as columns and as rows, validation, and the constraint kinds that they use."""
 
-from __future__ import annotations
-
 import tracemalloc
 from typing import Any
 

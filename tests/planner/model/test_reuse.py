@@ -1,7 +1,5 @@
 """Costs of reuse (two buffers in the same bytes): the plans that list them, their verification, and lint."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Sizes with units, capacities of pools, and the estimated size of a request."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Problems and plans as Python values: errors, numpy integers, copies, pickles, repr and look-up by id."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import traceback

@@ -1,7 +1,5 @@
 """The verifier's replay of buffers that move: one case for each rule of docs/moves.md."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """`peak_growth`: the buffers that made a pool's peak grow."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

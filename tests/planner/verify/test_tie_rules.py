@@ -1,7 +1,5 @@
 """The verifier's constraints between buffers, and the lowest offsets that they allow."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

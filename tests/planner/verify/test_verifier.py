@@ -1,7 +1,5 @@
 """The verifier: each rule on small examples, all rules against the oracle, and large problems."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

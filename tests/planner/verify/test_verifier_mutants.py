@@ -1,7 +1,5 @@
 """Mutation test of the verifier: each small change to its code changes the verdict on some plan."""
 
-from __future__ import annotations
-
 import random
 import warnings
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The accesses of operations to buffers, and the problems with moves that follow from models and graphs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

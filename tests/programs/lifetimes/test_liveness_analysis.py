@@ -1,7 +1,5 @@
 """Lifetimes of buffers by usage and by scope, compared with expected intervals and with brute force."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter, defaultdict
 from contextlib import suppress

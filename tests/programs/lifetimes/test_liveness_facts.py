@@ -1,7 +1,5 @@
 """Facts about a program that need no plan, and errors in its plans that shadow execution finds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Comparison of planned peaks for each reading of lifetimes, and for plans function by function."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

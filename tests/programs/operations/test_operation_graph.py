@@ -1,7 +1,5 @@
 """Graphs of operations: their rules, the check of their orders, and outputs that overwrite inputs."""
 
-from __future__ import annotations
-
 import json
 import random
 from math import prod

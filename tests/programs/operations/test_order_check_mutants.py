@@ -1,7 +1,5 @@
 """Mutation tests of the checks of orders and of in-place execution: each mutant must change a result."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 from types import ModuleType

@@ -1,7 +1,5 @@
 """Programs as graphs of operations: equal live bytes, and equal results in any valid order."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from typing import Any

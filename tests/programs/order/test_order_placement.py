@@ -1,11 +1,8 @@
 """Tests of `order_and_place`: plans of orders, nearby orders, goals, and limits."""
 
-from __future__ import annotations
-
 import random
 import threading
 from itertools import permutations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +24,6 @@ from memplan.solvers.search.control import Control
 from tests.support.depth import seeds
 from tests.support.operation_graphs import ORDERED_INSIDE, add_pairs, layered_graph, random_graph, twin_graph
 
-FOLDER = Path(__file__).parents[3] / "examples" / "graphs"
 FLAG = np.zeros(1, dtype=np.int64)
 DETERMINISTIC = Control(counted_s=10.0)
 
@@ -123,14 +119,6 @@ def test_a_chain_of_overwriting_tensors_becomes_aliases_and_rest_buffers() -> No
     rows = {row.id: (row.size, row.intervals, row.alias_of) for row in placed.placed.problem.buffers}
     assert rows["rest_1"][0] == 4
     assert rows["tensor_3"] == (5, ((2, 3),), "tensor_0")
-
-
-def test_at_most_ten_inputs_may_compete_to_be_overwritten() -> None:
-    n = 11
-    first = {"in": [*range(n)], "out": [n], "may_overwrite": [[0, j] for j in range(n)]}
-    graph = graph_from({"size": [1] * (n + 1), "ops": [first, {"in": [*range(n)]}]})
-    with pytest.raises(OperationsError, match=r"ops\[0\].may_overwrite: must name at most 10 shared inputs .* got 11"):
-        order_operations(graph)
 
 
 GRAPH = graph_from(ORDERED_INSIDE)

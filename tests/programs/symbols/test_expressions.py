@@ -1,7 +1,5 @@
 """Expressions over symbols: their normal form, exact evaluation, and proofs of comparisons."""
 
-from __future__ import annotations
-
 import ast
 import random
 

@@ -1,7 +1,5 @@
 """`certify`: certificates of given plans or of problems to solve, and the reason if there is none."""
 
-from __future__ import annotations
-
 import pytest
 
 from memplan.planner.errors import PlanError

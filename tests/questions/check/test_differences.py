@@ -1,7 +1,5 @@
 """Differences of two plans: added, removed and moved buffers, and causes of peak growth."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from typing import Any

@@ -1,7 +1,5 @@
 """What-if savings of buffers, pools and rules match brute force over changed problems."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

@@ -1,15 +1,11 @@
 """The question `plan`: options, progress and messages."""
 
-from __future__ import annotations
-
 import inspect
-from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
 
 import memplan
-from memplan.api.cli.main import main
 from memplan.planner.errors import OptionError
 from memplan.planner.model.plan import Plan, problem_of
 from memplan.planner.model.problem import Problem
@@ -30,19 +26,6 @@ def test_solve_is_an_alias_of_plan_with_keyword_options(problem: Problem) -> Non
     assert memplan.solve is memplan.plan
     assert inspect.unwrap(memplan.plan) is plan
     assert problem_of(answer) == problem
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"profile": "heaps:128MiB"}, "profile: must not be heaps; give them as a separate option: heaps=128"),
-    ],
-)
-def test_former_option_values_are_refused_and_the_error_names_the_replacement(options: Any, sentence: str) -> None:
-    with pytest.raises(OptionError, match=sentence):
-        memplan.plan(ROOMY, **options)
-    flags = [word for name, value in options.items() for word in (f"--{name}", value)]
-    assert main(["plan", "--capacity", "1MiB", *flags, "examples/mobilenet_v2.csv"]) == 2
 
 
 def test_plan_searches_for_the_reason_if_the_problem_does_not_fit() -> None:

@@ -1,7 +1,5 @@
 """Options that adapt a problem while it is read: weights, pins, reserved ranges, copies and alignments."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path
@@ -14,7 +12,6 @@ from lab.weights import faults
 from memplan.api.cli.main import main
 from memplan.extensions.files.convert.convert import convert
 from memplan.extensions.files.convert.options import ConvertOptions
-from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem
 from memplan.programs.lifetimes.weights import Weight, weights_of
 from memplan.programs.operations.operations import operations_from
@@ -67,18 +64,6 @@ def test_a_csv_table_can_be_adapted_by_pins_reserved_ranges_copies_and_alignment
     assert all(abs(c - place) >= 100 for place in (low, high))
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--in-place"], "in-place: applies only to models and operations, got a file of lifetimes (leave it out)"),
-        (["--spare", "a"], 'spare: applies only with in-place, got "a" (give both, or leave it out)'),
-    ],
-)
-def test_in_place_options_are_refused_for_a_table(table: str, options: list[str], said: str, capfd: Captured) -> None:
-    assert main(["plan", table, *options]) == 2
-    assert said in capfd.readouterr().err
-
-
 def test_the_flags_pin_and_reserve_can_name_pools(table: str, capfd: Captured) -> None:
     pools = ["--pool", "fast=256", "--pool", "slow=1KiB"]
     plan = run_plan(capfd, table, *pools, "--pin", "a=slow:64", "--reserve", "fast=100@0", "--reserve", "fast=56@200")
@@ -124,9 +109,3 @@ def test_the_option_order_allows_reuse_of_bytes_only_along_its_edges(
         assert plan.status == ("infeasible" if pairs is None else "optimal")
         if pairs is not None and priced:
             assert [(row.first, row.then) for row in plan.reused] == pairs
-
-
-@pytest.mark.parametrize("edge", ["a", "a,x", "a,a", ","])
-def test_an_order_edge_that_does_not_name_two_buffers_is_refused(edge: str) -> None:
-    with pytest.raises(OptionError, match="order: must be A,B with the ids of two buffers"):
-        memplan.read_problem(CSV, order=[edge])

@@ -1,7 +1,5 @@
 """`sweep`: plans of one problem at many pool sizes or changes, with bounds propagated from larger sizes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """`verify --again`: the repeated search gives equal bytes, another plan, or another peak; wrong options are refused."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

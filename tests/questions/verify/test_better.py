@@ -1,7 +1,5 @@
 """`verify --better`: the excess over the best peak, the buffers above it, and the fewest moves."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

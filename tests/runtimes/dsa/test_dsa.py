@@ -1,7 +1,5 @@
 """Tests of dsa-solver: reading its problems, refusing malformed files, and the costs of its greedy planner."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tests of the writer of ExecuTorch programs with another plan, and of ExecuTorch's planners."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Tests of the reader of ExecuTorch programs: compiled ones, and handwritten ones for cases that no compiler writes."""
 
-from __future__ import annotations
-
 import json
 from array import array
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Tests of the reader of ggml graphs: lifetimes, in-place operations, ggml's own plan, and symbolic dimensions."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

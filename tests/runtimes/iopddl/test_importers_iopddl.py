@@ -1,7 +1,5 @@
 """Tests of the reader of IOPDDL problems: buffer sizes follow the chosen strategy; malformed problems are refused."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tests of the reader of IREE's packs: it reproduces recorded problems, and plans are no larger than the compiler's."""
 
-from __future__ import annotations
-
 import pytest
 
 from memplan.planner.errors import FormatError

@@ -1,7 +1,5 @@
 """Answers about ONNX models, verified by ONNX Runtime: equal outputs in the arena of the plan, in both orders."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the reader of ONNX Runtime's allocation plans: buffers shared too early, too large, or across streams."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

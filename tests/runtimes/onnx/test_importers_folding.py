@@ -1,7 +1,5 @@
 """Pads and slice bounds that exporters compute from constants and shapes are read as numbers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

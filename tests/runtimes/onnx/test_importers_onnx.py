@@ -1,7 +1,5 @@
 """Tests of the reader of ONNX models, by small models and by models of the package onnx."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """ONNX models with symbols as dimensions: each size is an expression, which equals the concrete size for all values."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A model with symbolic dimensions runs in one arena at the offsets that `shapes` answers, found by tensor names."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Rules for symbolic sizes, compared with ONNX's shape inference and its reference evaluator."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Valid and invalid allocation plans of ONNX Runtime, compared with executions on values."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Tests of the reader and writer of PTO kernels: tiles, memories, addresses, and bytes that are reused too early."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 

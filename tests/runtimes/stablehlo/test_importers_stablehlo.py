@@ -1,7 +1,5 @@
 """Tests of the reader of StableHLO text, on programs that JAX 0.10.2 exported and on small handwritten programs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """docs/builds.md: each snippet is compiled for a Cortex-M, and the arena lies where the linker script says."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

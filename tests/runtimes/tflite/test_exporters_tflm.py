@@ -1,7 +1,5 @@
 """Tests of the writer of TFLite Micro's offline plan, read back by Vela's generated reader."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 from typing import Any

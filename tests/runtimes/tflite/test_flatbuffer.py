@@ -1,7 +1,5 @@
 """Tests of the FlatBuffers reader: it reads no bytes outside of a file, whatever the file's offsets are."""
 
-from __future__ import annotations
-
 import pytest
 
 from memplan.planner.errors import FormatError

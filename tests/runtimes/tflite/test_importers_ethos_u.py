@@ -1,7 +1,5 @@
 """Plans inside of models that Vela compiled, and in printed states of LiteRT's interpreter."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

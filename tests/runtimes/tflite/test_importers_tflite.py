@@ -1,7 +1,5 @@
 """Tests of the reader of TFLite models: converted ones, and handwritten ones for cases that no converter writes."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 from typing import Any

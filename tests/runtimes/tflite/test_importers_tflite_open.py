@@ -1,7 +1,5 @@
 """TFLite models with open dimensions: their shapes for other sizes, and symbolic sizes."""
 
-from __future__ import annotations
-
 import struct
 from typing import Any
 

@@ -1,7 +1,5 @@
 """TFLite Micro's greedy planner, and the head of its arena, compared with the runtime."""
 
-from __future__ import annotations
-
 import re
 import struct
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Scratch of kernels in every question about a model, known and unknown."""
 
-from __future__ import annotations
-
 import json
 from array import array
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The whole arena of TFLite Micro with its tail, and the least arena for a start, compared with the runtime."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

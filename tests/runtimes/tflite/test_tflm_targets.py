@@ -1,7 +1,5 @@
 """TFLite Micro's arena by processor and set of kernels: measured values, and unknown targets."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections import Counter

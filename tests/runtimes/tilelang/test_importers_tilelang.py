@@ -1,7 +1,5 @@
 """Tests of the reader of TileLang kernels: buffers, memories, and bytes that a loop reuses while they are read."""
 
-from __future__ import annotations
-
 import pytest
 
 from memplan.planner.errors import FormatError

@@ -1,7 +1,5 @@
 """Facts read from torch graphs other than bytes and order: kinds and attributes of operations."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

@@ -1,7 +1,5 @@
 """The readers of two PyTorch files: inductor's wrapper code and exported programs."""
 
-from __future__ import annotations
-
 import io
 import json
 import zipfile

@@ -1,7 +1,5 @@
 """Readers of PyTorch graphs in memory: exported programs, and joint training graphs of AOT autograd."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

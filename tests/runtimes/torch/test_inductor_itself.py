@@ -1,7 +1,5 @@
 """Wrappers written by the installed torch: all their storages are read, and their own plans are valid."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Sizes of buffers in snapshots are the requested bytes, whether events or blocks state them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

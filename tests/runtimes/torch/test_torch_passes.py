@@ -1,7 +1,5 @@
 """Reordering and recomputation of torch.fx modules: the graphs read from modules, and equal bits of the results."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tests of the readers of TVM's graphs and Relax programs: lifetimes, views, weights, and storages read as a plan."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from typing import Any

@@ -1,7 +1,5 @@
 """Tests of Relay's storages, which are computed from operations and also used as a planner."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tests that Vela's reimplemented hill climb returns the same placements as Vela, if Vela is installed."""
 
-from __future__ import annotations
-
 import random
 from functools import partial
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Tests of XLA's best fit: results of XLA's own tests, single rules, and recorded heap sizes of real models."""
 
-from __future__ import annotations
-
 import pytest
 
 from memplan.planner.model.problem import Problem

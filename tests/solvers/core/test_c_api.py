@@ -1,7 +1,5 @@
 """The C API of the core, in programs without Python: real, random and invalid problems."""
 
-from __future__ import annotations
-
 import csv
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The ejection kernel matches a second implementation and yields legal placements."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pairs in place and places of an older plan by the C header: what Python's verifier and brute force say of them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Reuse costs by the C API: the same as by Python's search and by brute force."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Unconstrained problems solved in one core call give the same result as the separate steps in Python."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,17 +1,16 @@
-"""Tables for kernels: their layout, refused values, and the same field names in Python and C++."""
-
-from __future__ import annotations
+"""Tables for kernels: their layout, refused values, and the same names in C++; unchanged sources stay compiled."""
 
 import ctypes
 import re
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 import pytest
 
 from memplan.planner.model.buffer_table import I64
-from memplan.solvers.core.build import HERE, folders
+from memplan.solvers.core.build import HERE, build, folders, is_built, library_of
 from memplan.solvers.core.tables import F64, U32, Flags, Reference, Rows
 
 FOLDERS = [(HERE.parents[1], folder) for folder in folders(HERE.parents[1])]
@@ -124,3 +123,32 @@ def test_a_kernel_table_refuses_arrays_of_another_type_or_layout(changed: dict[s
 def test_a_kernel_table_refuses_numbers_that_are_not_64_bit_integers(number: float) -> None:
     with pytest.raises(ValueError, match="AllKinds: numbers must fit into int64"):
         Reference(make_table(number=number))
+
+
+def objects(folder: Path) -> dict[str, int]:
+    """Return the modification time of each object file (ns), by its stem."""
+    return {file.stem: file.stat().st_mtime_ns for file in folder.glob("built/objects/*.o")}
+
+
+def test_the_build_recompiles_only_sources_that_include_a_changed_header(tmp_path: Path) -> None:
+    folder = tmp_path / "a package" / "core"
+    folder.mkdir(parents=True)
+    (folder / "size.hpp").write_text("constexpr int kSize = 3;\n")
+    (folder / "of size.cpp").write_text('#include "size.hpp"\nint size() { return kSize; }\n')
+    (folder / "alone.cpp").write_text("int alone() { return 1; }\n")
+    build(folder.parent)
+    first, library = objects(folder), library_of(folder).read_bytes()
+    assert is_built(folder)
+
+    (folder / "size.hpp").write_text("constexpr int kSize = 4;\n")
+    assert not is_built(folder)
+    build(folder.parent)
+    again = objects(folder)
+    assert again["of size"] > first["of size"]
+    assert again["alone"] == first["alone"]
+
+    (folder / "size.hpp").write_text("constexpr int kSize = 3;\n")
+    build(folder.parent)
+    assert library_of(folder).read_bytes() == library
+    build(folder.parent, flags=("-std=c++20", "-O0"))
+    assert objects(folder)["alone"] > again["alone"]

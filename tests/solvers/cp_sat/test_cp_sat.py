@@ -1,7 +1,5 @@
 """CP-SAT, run only in child processes, because OR-Tools and highspy cannot be loaded into one process."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor

@@ -1,7 +1,5 @@
 """Each inference of the exact search can be left out: no combination makes an answer wrong."""
 
-from __future__ import annotations
-
 from functools import cache
 from math import inf
 from random import Random

@@ -1,7 +1,5 @@
 """Exact search on peak cores (buffers around the peak), on few buffers, and with offset ranges."""
 
-from __future__ import annotations
-
 import random
 import time
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Pools of equal use (`equal_use`) with `same_offset` buffers: planned as one pool, verified as several."""
 
-from __future__ import annotations
-
 import json
 import random
 from itertools import permutations

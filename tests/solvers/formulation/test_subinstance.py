@@ -1,11 +1,14 @@
-from __future__ import annotations
+""""""
+
+from typing import Any
 
 import numpy as np
 import pytest
 
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.buffer_table import column
-from memplan.solvers.formulation.subinstance import part_of
+from memplan.planner.model.problem import Problem
+from memplan.solvers.formulation.subinstance import identical, part_of
 from memplan.solvers.packing.packer import Packer
 from tests.support.constrained_problems import CONSTRAINTS, conflict, constrained_problem, violated_rules
 from tests.support.random_problems import random_problem
@@ -51,3 +54,26 @@ def test_offsets_violate_the_same_rules_in_a_subinstance_and_in_the_whole_instan
     soft = [pair for pair in instance.soft_pairs.tolist() if kept[pair].all()]
     assert chosen[part.soft_pairs].tolist() == soft
     assert "together" not in part.features
+
+
+ALIKE: list[dict[str, Any]] = [{"id": k, "size": 2, "start": 0, "end": 3} for k in range(3)]
+POOLS = [{"name": "fast", "size": 8, "bank_size": 4}, {"name": "slow", "cost": 1}]
+
+
+def groups(rows: list[dict[str, Any]], **fields: Any) -> list[list[int]]:
+    return list(identical(compile_problem(Problem.model_validate({"buffers": rows, **fields}))))
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"conflicts": [[0, 1]]},
+        {"may_share": [[0, 1]]},
+        {"bank": [{"buffers": [0, 1]}]},
+        {"bank": [{"buffers": [0, 1], "weight": 2}], "objective": "cost"},
+        {"together": [[0, 1]]},
+    ],
+)
+def test_buffers_named_by_a_common_constraint_are_not_identical(field: dict[str, Any]) -> None:
+    rows = [*ALIKE, ALIKE[0] | {"id": 3}]
+    assert groups(rows, pools=POOLS, **field) == [[2, 3]]

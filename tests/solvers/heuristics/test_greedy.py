@@ -1,7 +1,5 @@
 """Greedy orders, and the local search that starts from their plans."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Memory choice by decomposition: proofs checked by brute force, no-goods, large and real problems."""
 
-from __future__ import annotations
-
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -27,7 +25,6 @@ from tests.support.tiny import FEATURES
 from tests.support.values import require_value
 
 RECORDED = public_problems.read_index("executorch_cadence")
-MIXED = ("holes", "conflicts", "alignment", "pins", "reserved")
 
 
 def make_search(instance: Instance, limit_s: float = 60.0, **options: Any) -> Search:

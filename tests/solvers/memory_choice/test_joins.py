@@ -1,7 +1,5 @@
 """Plans for several memories that are never worse than plans of related problems; see `lab.joins`."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

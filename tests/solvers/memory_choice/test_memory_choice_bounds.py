@@ -1,7 +1,5 @@
 """Memory choice without offsets: knapsack, multipliers and dynamic program against brute force."""
 
-from __future__ import annotations
-
 import time
 from copy import copy
 from itertools import product

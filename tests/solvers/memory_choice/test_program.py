@@ -1,7 +1,5 @@
 """Choices of memories by an integer program without offsets: true bounds, valid plans, and no need for an engine."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from typing import Any

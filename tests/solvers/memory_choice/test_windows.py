@@ -1,7 +1,5 @@
 """Window searches (re-placing the buffers of a time window): valid plans, low costs, reproducibility."""
 
-from __future__ import annotations
-
 import random
 from itertools import permutations
 from typing import Any

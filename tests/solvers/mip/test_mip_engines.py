@@ -1,7 +1,5 @@
 """CBC and HiGHS, tested with the same checks."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,13 +1,13 @@
-"""Bounds on the cost of buffers that move, and their certificates."""
-
-from __future__ import annotations
+"""Bounds on the cost of buffers that move, their certificates, and the agreement of plans with brute force."""
 
 import random
+from collections import Counter
 from typing import Any
 
 import pytest
 
 import memplan
+from lab.moves_agreement import faults
 from memplan.checkers import check
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.problem import Problem, replace_fields
@@ -16,6 +16,7 @@ from memplan.solvers.moves import bounds
 from memplan.solvers.moves.certificate import certify_moves
 from memplan.solvers.moves.prices import MovesChecker, Price
 from memplan.solvers.search.control import Control
+from tests.support.depth import seeds
 
 Row = dict[str, Any]
 TWO: Row = {
@@ -110,3 +111,15 @@ def test_the_baseline_has_a_bound_above_its_accesses_in_a_fast_pool_with_a_cost(
     problem = replace_fields(drawn, pools=[{"name": "fast", "size": drawn.pools[0].size, "cost": 0.25}, drawn.pools[1]])
     plan = memplan.plan(problem, solver="greedy")
     assert (plan.cost_lower_bound or 0) > 1.1 * 0.25 * 4 * int(problem.buffers.size.sum())
+
+
+@pytest.mark.slow
+@pytest.mark.drawn
+def test_plans_of_buffers_that_move_agree_with_brute_force() -> None:
+    tally = Counter[str]()
+    assert {seed: found for seed in seeds(30) if (found := [*faults(seed, tally)])} == {}
+    assert tally["moved"] > 4
+
+
+def test_a_pool_with_room_for_all_buffers_but_not_with_their_banks_is_left() -> None:
+    assert [*faults(21193, Counter[str]())] == []

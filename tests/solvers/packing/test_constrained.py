@@ -1,7 +1,5 @@
 """Packing in a given order: first fit under every constraint, order rules, and rigid bodies."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Contract of every registered solver: valid plans and true claims on tiny problems at any time limit."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor

@@ -3,8 +3,6 @@
 `python -m lab.agreement --pairs` runs all sizes, solvers and engines; `test_meeting_kinds.py` has few buffers.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from lab.support.feature_pairs import PAIRS, THRESHOLDS, Case, complaints

@@ -1,7 +1,5 @@
 """Conflict graphs split into parts: the peak is the maximum over parallel parts and the sum over stacked parts."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Stages and solvers of the portfolio, and the thread limit of a search."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

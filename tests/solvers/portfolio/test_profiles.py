@@ -1,7 +1,5 @@
 """Profiles, weighted sums and slowdown limits match enumeration of all pool choices."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """`solve`: options, true claims, cancellation, and only verified plans."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Isolated solvers: failures of their processes become engine errors, and no process remains."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Plans of changed problems as warm starts: their placements that are still valid are kept."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

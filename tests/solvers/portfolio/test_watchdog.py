@@ -1,7 +1,5 @@
 """The watchdog ends searches at their deadlines and when they are cancelled."""
 
-from __future__ import annotations
-
 import threading
 import time
 

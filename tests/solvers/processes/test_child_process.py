@@ -1,18 +1,18 @@
-"""Child processes: answers, environment, privileges, memory limits and termination."""
-
-from __future__ import annotations
+"""Child processes: answers, environment, privileges, limits, termination, and removed temporary folders."""
 
 import math
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from memplan.solvers.processes.child import ChildProcess, memory_in_use
+from memplan.solvers.processes.folders import make_temporary_folder, remove_leftover_folders
 from memplan.solvers.processes.threads import processors
 from tests.support.answering import ARRAYS
 
@@ -127,3 +127,36 @@ def test_memory_in_use_includes_child_programs_and_counts_forks_once(program: st
         child.stdout.readline()
         assert 80e6 < memory_in_use(os.getpid()) - before < 150e6
         child.communicate(b"\n")
+
+
+_MAKES = """
+import sys, time
+from memplan.solvers.processes.folders import make_temporary_folder
+with make_temporary_folder() as name:
+    open(f"{name}/content", "w").close()
+    print(name, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_temporary_folders_of_a_killed_process_are_removed_by_the_next_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen([sys.executable, "-c", _MAKES], stdout=subprocess.PIPE, env=environment, text=True) as maker:
+        assert maker.stdout is not None
+        left = Path(maker.stdout.readline().strip())
+        remove_leftover_folders()
+        assert (left / "content").exists(), "its process is there"
+        maker.send_signal(signal.SIGKILL)
+    others = [tmp_path / name for name in ("memplan-x", "memplan-99999999999999999999-x", "other-1-x", "memplan--1-x")]
+    for folder in others:
+        folder.mkdir()
+    link, file = tmp_path / f"memplan-{maker.pid}-link", tmp_path / f"memplan-{maker.pid}-file"
+    link.symlink_to(others[0])
+    file.touch()
+    with make_temporary_folder() as mine:
+        remove_leftover_folders()
+        assert not left.exists()
+        assert all(path.exists() for path in (*others, link, file, Path(mine)))

@@ -1,7 +1,5 @@
 """Reference planners as solvers: unsupported constraints are refused, and plans are verified."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`--solver module:function`: a user's planner, run in a separate process and verified like any solver."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A search's incumbent, its acceptance of claims, and explanations of infeasibility."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Access maps of batches, of sequences, and of channels at any axis; reordering channels alone moves no pixel."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

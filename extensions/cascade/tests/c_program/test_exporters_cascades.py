@@ -1,7 +1,5 @@
 """Cascades in C, compiled with sanitizers: in the planned arena they compute the same values as numpy by layers."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from pathlib import Path

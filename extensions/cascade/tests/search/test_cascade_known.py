@@ -1,7 +1,5 @@
 """Cascades of known networks: points reach recorded peaks, plans are valid and as low as estimated, slides are safe."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -221,14 +219,6 @@ def test_a_single_selected_point_keeps_its_number_in_the_table() -> None:
         said = [line.split()[1] for line in lines(found) if line.startswith("cascade")]
         assert said == list(map(str, numbers))
         assert point_labels(found) == ["layer by layer", *(f"cascade {k}" for k in numbers)]
-
-
-def test_a_check_by_value_that_needs_too_much_memory_is_refused_at_once() -> None:
-    tensor = {"shape": [1, 12_000, 12_000, 1], "dtype": "int8"}
-    step = {"in": [0], "out": [1], "kind": "conv2d", "attributes": {"kernel": [1, 1]}}
-    graph = graph_from({"size": [144_000_000] * 2, "kept": [1], "tensors": [tensor] * 2, "ops": [step]})
-    with pytest.raises(OptionError, match=r"check: must take at most 1073741824 bytes of memory .*, got 7488000000"):
-        cascade(graph, CascadeOptions(check=True))
 
 
 def test_a_check_by_value_of_a_graph_that_writes_a_tensor_twice_is_refused() -> None:

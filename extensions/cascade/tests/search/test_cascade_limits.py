@@ -1,7 +1,5 @@
 """Limits of the search for cascades, the report of the parts that they omit, and sweeps over limits."""
 
-from __future__ import annotations
-
 import random
 import threading
 from functools import partial

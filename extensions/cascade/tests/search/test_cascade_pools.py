@@ -1,7 +1,5 @@
 """Cascades in two memories: buffers of regions are in the fast one, whole tensors in the one where they cost least."""
 
-from __future__ import annotations
-
 import pytest
 
 from memplan.extensions.cascade.cascade import cascade, lines

@@ -1,7 +1,5 @@
 """Cascades of random networks, regions along channels, and points executed from the JSON of an answer."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Cascades of graphs in which operations run again or in another order, and of units of recent networks."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Operations with working memory in cascades: it counts in every step, and is a buffer of the plan."""
 
-from __future__ import annotations
-
 import pytest
 
 from memplan.extensions.cascade.access.from_graph import access_graph

@@ -1,7 +1,5 @@
 """The simulation of networks on a target, compared with counts from regions and by hand, and invalid steps."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

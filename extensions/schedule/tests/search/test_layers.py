@@ -1,7 +1,5 @@
 """Single operations in tiles: the best tilings equal those of an enumeration, and cost what the simulator counts."""
 
-from __future__ import annotations
-
 import random
 from itertools import combinations, product
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Offset programs for all values, and their proofs, checked by `checkers/all_values.py`."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess

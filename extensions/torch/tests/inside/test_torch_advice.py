@@ -1,7 +1,5 @@
 """Advice on reserved bytes: each row equals the result of a separately written simulator with the same change."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

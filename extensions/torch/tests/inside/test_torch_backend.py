@@ -1,7 +1,5 @@
 """The backend of torch.compile, and planned pools of inductor, compute the same outputs in no more bytes."""
 
-from __future__ import annotations
-
 import random
 import tomllib
 import warnings

@@ -1,7 +1,5 @@
 """CUDA graphs in shared pools: the order of captures, pools, and outputs equal those of a separate simulator."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from collections.abc import Sequence

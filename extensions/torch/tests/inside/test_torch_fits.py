@@ -1,7 +1,5 @@
 """Torch steps: the live peak equals that of the step on real tensors, and a step fits if the allocator can run it."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import warnings

@@ -1,7 +1,5 @@
 """Snapshots of torch's allocator: the simulation places every block at its recorded address, on every stream."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import pickle

@@ -1,7 +1,5 @@
 """Exported C and linker scripts are compiled and linked for this machine and a Cortex-M; addresses must match."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Orders of regions inside operations, and certificates of lower bounds."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess

@@ -1,7 +1,5 @@
 """Tests of `order_operations`: recorded peaks, bounds with witnesses, time limits, and refused results."""
 
-from __future__ import annotations
-
 import json
 import random
 import threading

@@ -1,7 +1,5 @@
 """Reasons for infeasibility are infeasible themselves and irreducible, as judged by brute force."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Repairs are verified and minimal in their number of changes, as judged by brute force over all sets."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Re-planning matches brute force on small problems, and handles real problems and unusual old plans."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

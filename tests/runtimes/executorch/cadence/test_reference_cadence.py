@@ -1,6 +1,4 @@
-"""Cadence's planners: their rules on problems of a few buffers, and their recorded sizes for real models."""
-
-from __future__ import annotations
+"""Cadence's memory configurations, and its planners: their rules, and their recorded sizes for real models."""
 
 from typing import Any
 
@@ -8,11 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memplan.planner.errors import OptionError
+from memplan.planner.foreign.model_options import ModelOptions
+from memplan.planner.foreign.reading import read_model
 from memplan.planner.model.problem import Pool, Problem, replace_fields
 from memplan.runtimes.executorch.cadence import planner as cadence
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.reference.tensors import PlannerAnswer
 from tests.support import public_problems
+from tests.support.dump_files import MEMORIES
 
 POSITION_BASED = "reference:cadence-position-based-greedy-with-hierarchy"
 BY_SIZE = "reference:cadence-greedy-by-size-with-hierarchy"
@@ -194,3 +196,27 @@ def _rounded_pool_sizes(problem: Problem, planner: str) -> list[int]:
     """Return the size that each pool needs: its used bytes, rounded up to its alignment."""
     used = [pool.used or 0 for pool in solve(problem, solver=planner).pools]
     return [-(-end // pool.alignment) * pool.alignment for end, pool in zip(used, problem.pools, strict=True)]
+
+
+def test_memories_are_read_as_pools_in_their_order() -> None:
+    problem = read_model(MEMORIES).problem
+    assert [(pool.name, pool.size, pool.alignment, pool.base_address) for pool in problem.pools] == [
+        ("dram0", 1024, 64, 0x40000000),
+        ("sysram", 65536, 16, 0x60000000),
+    ]
+    plan = solve(problem)
+    assert {(row.id, row.pool) for row in plan.placements} == {("a", "dram0"), ("b", "sysram")}
+
+
+def test_memories_without_names_and_alignments_get_defaults() -> None:
+    problem = read_model(b'{"memory_sizes": [64, 128]}').problem
+    assert [(pool.name, pool.size, pool.alignment, pool.base_address) for pool in problem.pools] == [
+        ("memory 1", 64, 1, 0),
+        ("memory 2", 128, 1, 0),
+    ]
+    assert len(problem.buffers) == 0
+
+
+def test_the_option_dims_is_refused_for_a_description_of_memories() -> None:
+    with pytest.raises(OptionError, match="dims: must not be given"):
+        read_model(MEMORIES, None, ModelOptions(dims={"n": 1}))

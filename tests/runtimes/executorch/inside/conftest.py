@@ -1,7 +1,5 @@
 """A fixture that runs a service for all ExecuTorch tests."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

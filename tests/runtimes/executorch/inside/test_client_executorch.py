@@ -1,7 +1,5 @@
 """memplan inside the real ExecuTorch: programs are exported, planned, loaded and executed."""
 
-from __future__ import annotations
-
 import logging
 import socket
 import warnings

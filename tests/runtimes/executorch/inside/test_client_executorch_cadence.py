@@ -1,7 +1,5 @@
 """memplan inside the Cadence backend of the real ExecuTorch, with several memories of limited size."""
 
-from __future__ import annotations
-
 import socket
 from types import SimpleNamespace
 from typing import Any

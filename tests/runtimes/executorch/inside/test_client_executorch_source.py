@@ -1,7 +1,5 @@
 """Sources of plans for ExecuTorch: this process, or a service that may be unavailable, refuse, or be wrong."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Conversion of ExecuTorch's specs to problems, and of plans to ExecuTorch's numbers, without ExecuTorch itself."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Reordering inside the real ExecuTorch: reordered programs compute the same results and need no more bytes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the planners of TVM's USMP: the expected values of TVM's own tests, and the rules of each planner."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pytest
