@@ -157,8 +157,11 @@ _LEAST_ITERATIONS, _LEAST_PARTIALS = 40, 20
 """The fewest improvement steps and partial choices under a short time limit."""
 _MOST_MEASURED = 5_000
 """The most items and rows for which functions of sizes are measured, besides units."""
-_CORE_TESTS, _CORE_WORK = 60, 5_000
-"""The most searches for a part of a set that does not fit, and the work of each."""
+_CORE_ITEMS, _CORE_TESTS, _CORE_WORK = 100, 60, 5_000
+"""The most items of a set that is shrunk to a part that does not fit, the most searches for it, and the work of each.
+
+In larger sets, these searches take the work of many choices.
+"""
 _OPEN_AT_MOST = 4
 """The most choices for one goal whose packing may stay undecided."""
 _LOWERED_PART = 8
@@ -677,7 +680,7 @@ class Decomposition:
         np.minimum.at(begins, self.knapsack.item_of_lifetime, self.knapsack.start)
         rest = np.unique(item[kept])
         rest = rest[np.argsort(begins[rest], kind="stable")]
-        part = len(rest)
+        part = len(rest) if len(rest) <= _CORE_ITEMS else 1
         while part > 1 and tests < _CORE_TESTS:
             part = -(-part // 2)
             for k in range(0, len(rest), part):
