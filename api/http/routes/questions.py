@@ -62,9 +62,7 @@ def _unknown_plan(what: str, limit_s: float, arrived: float) -> Response:
 
 def _question_handler(question: Question[Any]) -> Callable[[Request], Awaitable[Response]]:
     """Return the function that handles the HTTP calls of a question."""
-
-    kind = question.name
-    is_plan = kind == PLAN
+    kind, is_plan = question.name, question.name == PLAN
 
     async def call(request: Request) -> Response:
         """Return the response to a question's HTTP request, in the form that its query selects; raises MemplanError."""
@@ -99,10 +97,8 @@ def _question_handler(question: Question[Any]) -> Callable[[Request], Awaitable[
             if options.format is None and plan_format != "json":
                 head = head_of(media, f"{wanted.query}&format={plan_format}")
             plan_format = options.format or plan_format
-        task, deadline = (
-            RequestTask(kind, head, body, plan_format, read),
-            Deadline.from_limit(options.time_limit_s, arrived),
-        )
+        task = RequestTask(kind, head, body, plan_format, read)
+        deadline = Deadline.from_limit(options.time_limit_s, arrived)
         try:
             async with service.caller(request) as cancelled:
                 one = CallerRequest(task, asked, deadline, cancelled, caller.key_id, plan_key, is_large)
