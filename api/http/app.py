@@ -18,7 +18,6 @@ from memplan.api.http.middleware import Envelope, Questions
 from memplan.api.http.openapi import describe
 from memplan.api.http.problem_details import add_error_answers
 from memplan.api.http.routes import batch, job_contents, jobs, plans, questions, server
-from memplan.api.http.stopping import handle_stop
 from memplan.api.readiness import warm_up
 from memplan.api.reports.views import add_pages
 from memplan.api.settings import Settings, read_settings
@@ -65,5 +64,5 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Service]]:
         await to_thread.run_sync(warm_up)  # The first request should not wait for imports, so load all modules now.
         sys.setswitchinterval(_TURN_S)
         collect_rarely()
-        stack.enter_context(handle_stop(service.stop))
+        stack.callback(service.stop)
         yield {"service": service}

@@ -56,9 +56,7 @@ is full; and the number of quick searches that may wait while it is."""
 _LATE_S = 0.2
 """The seconds after which a request is not refused if a plan for it is known."""
 _QUICK_BUFFERS = 20_000
-"""The number of buffers above which a quick search runs only if a child process would have too little time."""
-_CARRIED_S = 1e-5
-"""The seconds per buffer for sending a problem to a child, verifying the plan there, and returning it."""
+"""The number of buffers above which no quick search runs in this process."""
 _LEAST_S, _LEAST_ASKED_S, _GRACE_S = 0.02, 0.1, 0.3
 """The minimum seconds of a search and of another task, and those after a deadline in which an answer may arrive."""
 _ROW_S = 2.5e-6
@@ -215,16 +213,11 @@ class Answering:
         return await self._plan_answer(call, problem, replace(start, stop_reason=reason))
 
     def _quick_search(self, call: CallerRequest, problem: CompiledProblem) -> OneSearch | None:
-        """Return a prepared quick search in this process; None for a large problem, which a child process plans.
-
-        A large problem is also searched here if the time left is too short for a child process.
-        """
-        left_s = call.deadline.remaining_s
-        is_large = len(problem.problem.buffers) > _QUICK_BUFFERS
-        if is_large and left_s >= _min_child_s(problem):
+        """Return a prepared quick search in this process; None for a large problem, which a child process plans."""
+        if len(problem.problem.buffers) > _QUICK_BUFFERS:
             return None
-        quick_s = _FULL_S if self._queue.is_full else inf if is_large else _QUICK_S
-        limit_s = min(call.options.time_limit_s, quick_s, max(_LEAST_S, left_s))
+        quick_s = _FULL_S if self._queue.is_full else _QUICK_S
+        limit_s = min(call.options.time_limit_s, quick_s, max(_LEAST_S, call.deadline.remaining_s))
         control = Control(Deadline.from_limit(limit_s))
         begun = problem.start or problem.instance
         return OneSearch(problem.problem, call.options, control, is_quick=True, instance=begun)
@@ -248,11 +241,11 @@ class Answering:
                 if _is_enough(best):
                     self._queue.note_quick(call.sort)
                     return await self._keep_result(call, problem, best)
-        if best is not None and call.deadline.remaining_s < _min_child_s(problem):
+        if best is not None and call.deadline.remaining_s < _LEAST_S:
             return await self._keep_result(call, problem, replace(best, stop_reason="time_limit"))
         has_plan, heard = best is not None and bool(best.plan.placements), list[WorkAnswer]()
         # If the search in this process found no plan, a child needs at least as much time.
-        least_s = _min_child_s(problem) + (0.0 if has_plan else tried_s)
+        least_s = _LEAST_S + (0.0 if has_plan else tried_s)
         can_end = not call.options.deterministic
         place = Seat(call.key_id, call.deadline.at, least_s=least_s, can_end=can_end, has_answer=has_plan)
         record = await self._run_brief(problem, partial(_record_of, problem, best)) if best and has_plan else None
@@ -428,11 +421,6 @@ class _SharedSearch:
 def _record_of(problem: CompiledProblem, result: SolveResult) -> StoredPlan | None:
     known = CachedPlan.from_result(problem, result, 0.0)
     return None if known is None else known.compress(problem.cache_name)
-
-
-def _min_child_s(problem: CompiledProblem) -> float:
-    n_buffers = len(problem.problem.buffers)
-    return _LEAST_S + (_CARRIED_S * n_buffers if n_buffers > _QUICK_BUFFERS else 0.0)
 
 
 def _is_enough(found: SolveResult) -> bool:

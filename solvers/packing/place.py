@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
 
@@ -10,6 +12,9 @@ from memplan.planner.instance.objective import cost_mask, score
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.sharing_decisions import SharingDecisions, is_needed, share_pairs
+
+if TYPE_CHECKING:
+    from memplan.solvers.packing.sweep import Sweeper
 
 
 def drop_buffers(instance: Instance, pool: I64, offset: npt.ArrayLike, flag: I64 | None = None) -> I64 | None:
@@ -59,7 +64,7 @@ def _sharing_decisions(instance: Instance, pool: I64, raw: npt.NDArray[np.float6
 
 
 def place(
-    packer: Packer, instance: Instance, order: I64, pools: tuple[int, ...], best_fit: bool = False
+    packer: Packer | Sweeper, instance: Instance, order: I64, pools: tuple[int, ...], best_fit: bool = False
 ) -> tuple[I64, I64] | None:
     """Place each buffer, in `order`, in the first of `pools` where it fits; return (pool, offset) of each, or None.
 

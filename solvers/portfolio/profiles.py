@@ -76,8 +76,8 @@ def solve_profile(
                 step = steps.throw(error)
             else:
                 if search_result.plan.placements and deadline.remaining_s <= answer_time_s(problem):
-                    result = replace(interim_result(problem, profile, search_result), stop_reason="time_limit")
-                    return replace(result, elapsed_s=time.monotonic() - began)
+                    best = interim_result(problem, profile, search_result)
+                    return replace(best, stop_reason="time_limit", elapsed_s=time.monotonic() - began)
                 step = steps.send(search_result)
         except StopIteration as end:
             result: SolveResult = end.value

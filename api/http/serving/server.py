@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging.config
 import os
 import socket
@@ -9,6 +10,7 @@ import threading
 import time
 from contextlib import suppress
 from ipaddress import ip_address
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from memplan.api.logs import log_config
@@ -51,7 +53,17 @@ def serve(host: str, port: int, without_keys: bool = False) -> None:
 
         from memplan.api.http.app import create_app
 
-        uvicorn.Server(config(create_app(settings), log)).run([listener])
+        app = create_app(settings)
+        server = uvicorn.Server(config(app, log))
+        leave = server.handle_exit
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            """End all searches early, as uvicorn waits until each request has its answer."""
+            asyncio.get_running_loop().call_soon_threadsafe(app.state.service.stop)
+            leave(number, frame)
+
+        server.handle_exit = stop  # type: ignore[assignment, method-assign]
+        server.run([listener])
 
 
 def config(app: Any, log: dict[str, Any] | None) -> uvicorn.Config:

@@ -33,10 +33,6 @@ from tests.support.renaming import problem_data, respell
 from tests.support.values import require_value
 from tests.support.workers import greedy_plan, searched_result
 
-LARGE = Problem.model_validate(
-    {"buffers": [{"id": k, "size": 1 + k % 9, "start": k, "end": k + 3} for k in range(20_001)]}
-)
-
 
 def cache_plan(problem: Problem, searched_s: float) -> tuple[CompiledProblem, CachedPlan]:
     compiled = CompiledProblem.from_problem(problem)
@@ -214,12 +210,6 @@ async def test_a_problem_proved_infeasible_by_a_bound_is_not_sent_to_a_worker(
         why = require_value(plan.explanation)
         assert (plan.status, why.irreducible, require_value(why.would_do).proved) == ("infeasible", True, True)
     assert room.workers.tasks == []
-
-
-@run_with_room
-async def test_a_request_with_too_little_time_for_a_worker_is_solved_by_the_server(room: Room) -> None:
-    plan = await room.plan_problem(LARGE, Options(time_limit_s=0.2))
-    assert (plan.status != "infeasible", room.workers.tasks) == (True, [])
 
 
 @run_with_room
