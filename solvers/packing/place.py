@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,13 @@ from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.sharing_decisions import SharingDecisions, is_needed, share_pairs
 
-if TYPE_CHECKING:
-    from memplan.solvers.packing.sweep import Sweeper
+
+class PoolPacker(Protocol):
+    """A packer of one pool at a time, whatever its method."""
+
+    def pack(self, q: int, order: I64, best_fit: bool = ..., /) -> I64:
+        """Place the buffers of `order` in pool `q`, and return their offsets; ABSENT where one does not fit."""
+        ...
 
 
 def drop_buffers(instance: Instance, pool: I64, offset: npt.ArrayLike, flag: I64 | None = None) -> I64 | None:
@@ -64,7 +69,7 @@ def _sharing_decisions(instance: Instance, pool: I64, raw: npt.NDArray[np.float6
 
 
 def place(
-    packer: Packer | Sweeper, instance: Instance, order: I64, pools: tuple[int, ...], best_fit: bool = False
+    packer: PoolPacker, instance: Instance, order: I64, pools: tuple[int, ...], best_fit: bool = False
 ) -> tuple[I64, I64] | None:
     """Place each buffer, in `order`, in the first of `pools` where it fits; return (pool, offset) of each, or None.
 
