@@ -188,12 +188,17 @@ _ROOMS = (0, 1, 4, 16, 64, 160, 320)
 """The parts of a pool, of _WHOLE, that are left free one after another until a choice can be packed."""
 _WHOLE = 1024
 """The parts into which a pool is divided."""
+_PREPARED_S = 3e-6
+"""The seconds for preparing the choice of one buffer in one pool, during which no look at the time is possible."""
 
 
 def solve(instance: Instance, search: Search) -> None:
     """Offer plans and bounds until the best score is proved, the search is over, or no gain is expected."""
     if len(instance) == 0:
         search.offer(instance.pin, instance.pin, NAME)
+        return
+    if not search.deterministic and search.remaining_s < _PREPARED_S * len(instance) * len(instance.pools):
+        search.run_out_of_time()
         return
     knapsack = Knapsack.from_instance(instance)
     if knapsack is None:

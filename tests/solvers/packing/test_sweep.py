@@ -11,9 +11,11 @@ from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
+from memplan.solvers.memory_choice import decomposition
 from memplan.solvers.packing.sweep import swept_plan
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control, Deadline
+from memplan.solvers.search.incumbent import Search
 from tests.support.random_problems import random_problem
 
 FOLLOWED = ("holes", "pools", "alignment", "reserved", "cost")
@@ -62,3 +64,10 @@ def test_many_long_lived_buffers_have_a_plan_however_little_time_is_left(pools: 
     over = Control(Deadline(time.monotonic() - 1.0, time.monotonic()))
     found = solve(problem, control=over, time_limit_s=1.0)
     assert (found.status, found.solver) == ("feasible", "greedy:sweep")
+
+
+def test_a_choice_of_pools_is_not_prepared_in_too_little_time() -> None:
+    instance = compile_problem(random_problem(1, 30, frozenset({"pools", "cost"})))
+    search = Search(instance, deadline=time.monotonic())
+    decomposition.solve(instance, search)
+    assert search.is_out_of_time
