@@ -115,7 +115,7 @@ assert [tool_of(each).name for each in QUESTIONS.values()] == [*QUESTIONS]
 """,
     "cluster": """
 from distributed import LocalCluster
-with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
+with LocalCluster(n_workers=1, processes=False, protocol="tcp://", dashboard_address=None) as cluster:
     address = cluster.scheduler_address.replace("tcp://", "dask://")
     run(f"bench examples/mobilenet_v2.csv --solvers greedy --time-limit 1 --on {address}")
 """,

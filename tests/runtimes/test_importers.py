@@ -154,9 +154,9 @@ def test_a_drawn_file_that_is_made_to_expand_stays_within_the_limits(
 
 FAULT = "cannot be read because of a memplan fault; please report "
 SENTENCES = {
-    b"fault:key": FAULT + 'KeyError "nodes" at tests/runtimes/failing_reader.py:11',
+    b"fault:key": FAULT + 'KeyError "nodes" at tests/runtimes/failing_reader.py:9',
     b"fault:deep": "must not be nested deeper than its reader can follow",
-    b"fault:none": FAULT + "AttributeError at tests/runtimes/failing_reader.py:13",
+    b"fault:none": FAULT + "AttributeError at tests/runtimes/failing_reader.py:11",
     b"fault:memory": "cannot be read, because the machine has too little memory",
 }
 
