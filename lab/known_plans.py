@@ -190,7 +190,7 @@ def faults_of_python(known: KnownPlan, tally: Counter[str]) -> Iterator[str]:
     goal = "peak" if said.cost is None else "cost"
     if said.peak != own.peak or said.cost not in (None, own.cost):
         yield f"Python: peak {said.peak}, cost {said.cost}, and the plan has {own}"
-    if (said.lower_bound or 0) > best.peak or (said.cost_lower_bound or 0) > best.cost:
+    if said.lower_bound > best.peak or (said.cost_lower_bound or 0) > best.cost:
         yield f"Python: bounds {said.lower_bound} and {said.cost_lower_bound}, and a known plan: {best}"
     is_best = said.status == "optimal" and keep is None and (goal == "cost" or len(known.problem.pools) == 1)
     if is_best and getattr(own, goal) > getattr(best, goal):

@@ -34,7 +34,7 @@ _VERIFY_S = 3e-6
 """The seconds reserved for verifying and writing one placement."""
 _VERIFY_CONFLICT_S = 1e-6
 """The seconds reserved for verifying one explicit conflict."""
-_MOST_OF_FIRST = 20_000
+MOST_OF_FIRST = 20_000
 """The limit of buffers for which a quick plan is made after the deadline, in about 0.1 s; for more, it comes first."""
 _JUDGE, _JUDGED_NODES = "few", 500
 """The solver that checks proofs of other solvers about few buffers, and the limit of its nodes."""
@@ -161,7 +161,7 @@ class OneSearch:
         search, instance, offer = self._search, self._instance, greedy.offer_first if is_late else greedy.offer_swept
         is_open = search.best is None and search.infeasibility_witness is None and not instance.unplaceable
         is_quick = instance.features <= registry.BY_NAME["greedy"].can
-        is_due = search.is_over and len(instance) <= _MOST_OF_FIRST if is_late else len(instance) > _MOST_OF_FIRST
+        is_due = search.is_over and len(instance) <= MOST_OF_FIRST if is_late else len(instance) > MOST_OF_FIRST
         if is_open and is_quick and is_due and not self._control.cancelled.is_set():
             with suppress(InvalidPlanError):
                 offer(instance, search)

@@ -17,7 +17,7 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan, PoolUse
 from memplan.planner.model.problem import Problem, Profile, replace_profile
 from memplan.planner.model.problem_fields import PEAK_THEN_COST
-from memplan.solvers.portfolio.one_search import OneSearch, answer_time_s
+from memplan.solvers.portfolio.one_search import MOST_OF_FIRST, OneSearch, answer_time_s
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.trade_offs import OPEN_AT_MOST, WeightedEnds
 from memplan.solvers.search.control import Control, Deadline, ignore_report
@@ -75,7 +75,9 @@ def solve_profile(
             except OptionError as error:
                 step = steps.throw(error)
             else:
-                if search_result.plan.placements and deadline.remaining_s <= answer_time_s(problem):
+                # A further search of many buffers would end after the deadline; one of few gives a bound at once.
+                is_late = len(problem.buffers) > MOST_OF_FIRST and deadline.remaining_s <= answer_time_s(problem)
+                if search_result.plan.placements and is_late:
                     best = interim_result(problem, profile, search_result)
                     return replace(best, stop_reason="time_limit", elapsed_s=time.monotonic() - began)
                 step = steps.send(search_result)
