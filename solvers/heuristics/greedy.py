@@ -16,6 +16,7 @@ from memplan.solvers.core.exact import ALONE_NODES, seed_of
 from memplan.solvers.core.plain import PlainStart as PlainStart
 from memplan.solvers.packing.orders import COST_RULES, RULES, Rule, Traits
 from memplan.solvers.search.incumbent import Search
+from memplan.solvers.search.meanwhile import polling_flag
 
 _ENOUGH = 250_000
 """The work, in units of Search.work_limit, after which improving the plan gains more than another order."""
@@ -42,8 +43,8 @@ def solve(instance: Instance, search: Search) -> None:
         pass
 
 
-def offer_first(instance: Instance, search: Search) -> None:
-    """Offer the plan of the first order in which all buffers fit, even if no time is left.
+def offer_first(instance: Instance, search: Search, most_s: float) -> None:
+    """Offer the plan of the first order in which all buffers fit, even if no time is left, within `most_s` seconds.
 
     An order takes some milliseconds per thousand buffers. Without this plan, a short time limit could yield none at
     all.
@@ -51,14 +52,16 @@ def offer_first(instance: Instance, search: Search) -> None:
     from memplan.solvers.packing.packer import Packer
     from memplan.solvers.packing.place import pins_collide, place
 
-    packer, traits = Packer(instance, column([0])), Traits(instance)
-    if "pins" in instance.features and pins_collide(instance, packer):
-        return
-    for rule in islice(rules(instance), FIRST):
-        assignment = place(packer, instance, rule.order(traits), preference(instance), rule.best_fit)
-        if assignment is not None:
-            search.offer(*assignment, f"greedy:{rule.name}")
+    until = time.monotonic() + most_s
+    with polling_flag(lambda: time.monotonic() > until) as flag:
+        packer, traits = Packer(instance, flag), Traits(instance)
+        if "pins" in instance.features and pins_collide(instance, packer):
             return
+        for rule in islice(rules(instance), FIRST):
+            assignment = place(packer, instance, rule.order(traits), preference(instance), rule.best_fit)
+            if assignment is not None:
+                search.offer(*assignment, f"greedy:{rule.name}")
+                return
 
 
 def offer_swept(instance: Instance, search: Search) -> None:

@@ -35,7 +35,11 @@ _VERIFY_S = 3e-6
 _VERIFY_CONFLICT_S = 1e-6
 """The seconds reserved for verifying one explicit conflict."""
 MOST_OF_FIRST = 20_000
-"""The limit of buffers for which a quick plan is made after the deadline, in about 0.1 s; for more, it comes first."""
+"""The limit of buffers for which a quick plan, which takes about 0.1 s, is made even after the deadline.
+
+For more buffers, a sweep is tried before the search, and the quick plan may take half of the time that is left for
+verifying and writing it.
+"""
 _JUDGE, _JUDGED_NODES = "few", 500
 """The solver that checks proofs of other solvers about few buffers, and the limit of its nodes."""
 _TRUSTED = frozenset(row.name for row in registry.SOLVERS if row.is_trusted)
@@ -130,12 +134,12 @@ class OneSearch:
                 self._offer(self._start)
             if len(self._instance) == 0 and not self._instance.unplaceable:
                 self._search.offer(self._instance.pin, self._instance.pin, "empty")
-            self._offer_first(is_late=False)
+            self._offer_swept()
         if self._plain is None:
             self._run_stages(self._stages[:1])
         elif not self._control.cancelled.is_set():
             self._offer_plain(self._plain)
-        self._offer_first(is_late=True)
+        self._offer_first()
         return self._result() if self._search.is_over else None
 
     def _verdict(self, pool: I64, offset: I64) -> str | None:
@@ -156,15 +160,25 @@ class OneSearch:
 
                 offer_begun(self._search, start.exact)
 
-    def _offer_first(self, *, is_late: bool) -> None:
-        """Offer a quick plan if there is none: of many buffers before the search, of others once it is over."""
-        search, instance, offer = self._search, self._instance, greedy.offer_first if is_late else greedy.offer_swept
-        is_open = search.best is None and search.infeasibility_witness is None and not instance.unplaceable
-        is_quick = instance.features <= registry.BY_NAME["greedy"].can
-        is_due = search.is_over and len(instance) <= MOST_OF_FIRST if is_late else len(instance) > MOST_OF_FIRST
-        if is_open and is_quick and is_due and not self._control.cancelled.is_set():
+    def _offer_swept(self) -> None:
+        """Offer the plan of a sweep before the search of many buffers."""
+        search, instance = self._search, self._instance
+        if search.best is None and len(instance) > MOST_OF_FIRST and self._is_open():
             with suppress(InvalidPlanError):
-                offer(instance, search)
+                greedy.offer_swept(instance, search)
+
+    def _offer_first(self) -> None:
+        """Offer the plan of the first order in which all buffers fit if the search is over without a plan."""
+        search, instance = self._search, self._instance
+        if search.best is None and search.is_over and self._is_open():
+            most_s = float("inf") if len(instance) <= MOST_OF_FIRST else answer_time_s(self._problem) / 2
+            with suppress(InvalidPlanError):
+                greedy.offer_first(instance, search, most_s)
+
+    def _is_open(self) -> bool:
+        search, instance = self._search, self._instance
+        is_quick = instance.features <= registry.BY_NAME["greedy"].can and not self._control.cancelled.is_set()
+        return is_quick and search.infeasibility_witness is None and not instance.unplaceable
 
     def finish(self) -> SolveResult:
         """Run the remaining stages, in any thread, and return the result.
@@ -181,7 +195,7 @@ class OneSearch:
         end: StopReason = "engine-failure" if self._failures or self._search.refusals else self._end
         self._search.stop("time_limit" if self._search.is_out_of_time else end)
         if self._search.refusals:
-            self._offer_first(is_late=True)
+            self._offer_first()
         return self._result()
 
     def _run_stages(self, wanted: list[list[registry.SolverRow]]) -> None:

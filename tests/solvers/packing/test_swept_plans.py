@@ -13,6 +13,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.memory_choice import decomposition
 from memplan.solvers.packing.sweep import swept_plan
+from memplan.solvers.portfolio import one_search
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control, Deadline
 from memplan.solvers.search.incumbent import Search
@@ -39,6 +40,16 @@ def test_a_rule_that_sweeps_do_not_follow_gets_no_plan(feature: str) -> None:
     instance = compile_problem(random_problem(1, 30, frozenset({feature})))
     assert feature in instance.features
     assert swept_plan(instance, (0,)) is None
+
+
+def test_many_buffers_with_a_rule_that_sweeps_do_not_follow_have_a_plan_if_no_time_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(one_search, "MOST_OF_FIRST", 10)
+    monkeypatch.setattr(one_search, "_VERIFY_S", 1.0)  # all of the time is kept for verifying and writing a plan
+    problem = random_problem(1, 30, frozenset({"pins"}))
+    plan = solve(problem, time_limit_s=0.1)
+    assert (plan.status != "unknown", verify(problem, plan)) == (True, ())
 
 
 def test_groups_of_one_pool_stay_together() -> None:
