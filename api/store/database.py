@@ -173,10 +173,9 @@ def _sqlite_engine(url: URL) -> Engine:
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: object) -> None:
         connection.isolation_level = None  # `_begin` starts transactions, so the driver must not start any.
-        for pragma in (
-            *("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", f"cache_size = -{_CACHE_KIB}"),
-            "secure_delete = FAST",  # ON, Debian's default, needs space to delete rows, which a full disk lacks.
-        ):
+        # By default, Debian's secure_delete is ON and needs space to delete rows, which a full disk lacks.
+        pragmas = "journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "secure_delete = FAST"
+        for pragma in (*pragmas, f"cache_size = -{_CACHE_KIB}"):
             connection.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")
@@ -219,6 +218,7 @@ def _postgresql_engine(url: URL, connections: int) -> Engine:
         if encoding is None:  # A missing encoding means that the server has closed the connection.
             raise OperationalError("the connection was closed before it was established")
         if encoding != "UTF8":
+            connection.close()  # SQLAlchemy does not close a connection that a listener refuses.
             raise OptionError(f"database_url: must name a database whose encoding is UTF8, got {encoding}")
 
     return engine
