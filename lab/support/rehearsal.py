@@ -13,7 +13,7 @@ from pathlib import Path
 from memplan.planner import __version__
 
 ROOT = Path(__file__).resolve().parents[2]
-NEEDS = {3: ["make"], 4: ["apt-get", "make"], 5: ["make", "uv"], 8: ["apt-get"]}
+NEEDS = {3: ["make"], 4: ["apt-get", "make"], 5: ["make", "promtool", "uv"], 8: ["apt-get"]}
 """The programs that a step needs in addition to Python and git, by the step's number."""
 ENVIRONMENTS = {1: ("make environment && ", ".venv"), 7: ("python3 -m venv build && ", "build")}
 """How the environments are made before a step, and the folder that is active from there on."""
