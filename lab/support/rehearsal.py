@@ -17,7 +17,7 @@ NEEDS = {3: ["make"], 4: ["apt-get", "make"], 5: ["make", "promtool", "uv"], 8: 
 """The programs that a step needs in addition to Python and git, by the step's number."""
 ENVIRONMENTS = {1: ("make environment && ", ".venv"), 7: ("python3 -m venv build && ", "build")}
 """How the environments are made before a step, and the folder that is active from there on."""
-SHARE = {"DEEP": "--share 0.01", "ROWS": "capacity heaps keep"}
+SHARE = {"DEEP": "--share 0.002", "ROWS": "capacity heaps keep"}
 """The variables that let `make deep` and `make ledger` ask a part of their cases in a rehearsal."""
 
 
