@@ -183,6 +183,7 @@ def parse_request(kind: str, head: str, body: bytes, *, terms: Collection[str] =
         breaks := missing_inputs(question, names, has_files=bool(parts.files))
     ):
         raise InputError(*breaks)
+    options.refuse_idle(names)
     extent, is_foreign = _NONE, bool(parts.files) and media not in TABLES
     for each in question.inputs:
         if each.name in parts.fields:

@@ -113,22 +113,20 @@ def _claims_of_pairs(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Ite
 def _claims_of_gap(problem: Problem, plan: Plan, used: dict[str, int], gap: float) -> Iterator[Violation]:
     """Yield a violation unless the gap is value / bound - 1, for the first goal whose value exceeds its bound.
 
-    Older versions wrote the gap between the peak and the sum of the pools' bounds, so this number is also accepted.
+    In a plan whose goals have no bounds, such as one in heaps, it is the gap of the peak.
     """
-    peak, bound = sum(used.values()), plan.lower_bound
-    is_peak_alone = len(problem.pools) == 1 and plan.cost_lower_bound is None
-    goals = [(peak, bound)] if is_peak_alone else _goals_with_bounds(problem, plan, used)
-    value, least = next(((value, least) for value, least in goals if least is None or value > least), (1, 1))
-    gaps = [value / least - 1] if least else []
-    gaps += [peak / bound - 1] if bound else [0.0] if bound is not None and peak == 0 else []
-    if plan.status == "optimal" and bound is None:
-        if gap:
+    if plan.status == "optimal":
+        if abs(gap) > 1e-9:
             yield false_claim("gap", "0 if the status is optimal", gap)
         return
-    gaps = [0.0] if plan.status == "optimal" else gaps
-    if not any(isclose(gap, right, rel_tol=1e-9, abs_tol=1e-9) for right in gaps):
-        rule = f"{gaps[0]}, by which the peak is above the bound" if gaps else "null if no bound above 0 is known"
-        yield false_claim("gap", rule, gap)
+    goals = _goals_with_bounds(problem, plan, used)
+    if (len(problem.pools) == 1 and plan.cost_lower_bound is None) or all(least is None for _, least in goals):
+        goals = [(sum(used.values()), plan.lower_bound)]
+    value, least = next(((value, least) for value, least in goals if least is None or value > least), (1, 1))
+    right = value / least - 1 if least else None
+    if right is None or not isclose(gap, right, rel_tol=1e-9, abs_tol=1e-9):
+        rule = f"{right}, by which the peak is above the bound"
+        yield false_claim("gap", "null if no bound above 0 is known" if right is None else rule, gap)
 
 
 def _is_cost_alone(problem: Problem, plan: Plan) -> bool:

@@ -53,6 +53,13 @@ def test_no_command_overwrites_its_input_file(folder: Path, line: str, capfd: py
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
+@pytest.mark.parametrize("line", ["plan p.json -o x/y/", "plan no.json -o x/y/", "plan no.json none.json -o x/y/"])
+@pytest.mark.usefixtures("folder")
+def test_a_refused_command_leaves_no_folder(line: str) -> None:
+    assert main(line.split()) == 2
+    assert not Path("x").exists()
+
+
 @pytest.mark.usefixtures("folder")
 def test_the_flag_dim_may_be_repeated_for_different_names(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "p.json", "--dim", "n=1", "--dim", "m=2"]) == 2

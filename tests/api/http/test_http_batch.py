@@ -14,6 +14,7 @@ from memplan.planner.verify.verifier import verify
 from tests.support.hard_requests import HARD, wait_until
 from tests.support.server import RunningServer, run_server
 
+LEAST = 'least: applies only with keep, got "bytes"'
 NDJSON = {"content-type": "application/x-ndjson"}
 
 
@@ -148,3 +149,9 @@ def test_disconnecting_cancels_the_rest_of_a_batch_and_closes_its_stream(server:
 def test_a_batch_does_not_ignore_an_option_that_a_single_request_obeys(server: RunningServer) -> None:
     (line,) = post_batch(server, {"problem": single_buffer(1), "options": {"heaps": 64}})
     assert line["plan"]["heaps"]["least"] == 1
+    problem, keep = single_buffer(1), {"placements": [{"id": "a", "pool": "default", "offset": 0}]}
+    alone, kept = post_batch(server, problem, {"problem": problem, "keep": keep}, least="bytes")
+    assert (alone["error"]["detail"], kept["plan"]["kept"]["least"]) == (LEAST, "bytes")
+    for path in ("plan", "jobs"):
+        answer = server.client.post(f"/v1/{path}?least=bytes", json=problem)
+        assert (answer.status_code, answer.json()["detail"]) == (422, LEAST)

@@ -13,6 +13,7 @@ from memplan.api.request_bodies import TooLargeError
 from memplan.api.requests import MOST_BUFFERS
 from memplan.api.settings import Settings
 from tests.support.depth import GRACE_S
+from tests.support.hard_requests import wait_until
 from tests.support.server import RunningServer, run_server
 
 JSON = {"content-type": "application/json"}
@@ -112,6 +113,21 @@ def test_a_large_batch_is_planned_line_by_line(server: RunningServer) -> None:
     for answer in (lines, one):
         found = {each["id"]: each["plan"]["status"] for each in map(json.loads, answer.text.splitlines())}
         assert found == {"mine": "optimal", 7: "optimal"}
+
+
+def test_a_problem_that_a_child_has_read_counts_as_held(server: RunningServer) -> None:
+    bodies, body = server.service.bodies, BODY + b"\n" + BODY
+    most, bodies.most = bodies.most, len(body) + 1_000
+    try:
+        lines = post(server, "/v1/batch?time_limit_s=100", body, **{"content-type": "application/x-ndjson"})
+        assert wait_until(lambda: bodies.held == 0)
+        bodies.most = len(BODY) + 1_000
+        plan = post(server, "/v1/plan?time_limit_s=100", BODY)
+    finally:
+        bodies.most = most
+    details = [plan.json()["detail"], *(json.loads(line)["error"]["detail"] for line in lines.text.splitlines())]
+    assert [each.startswith("memplan: unanswered requests already hold ") for each in details] == [True] * 3
+    assert wait_until(lambda: bodies.held == 0)
 
 
 def test_a_large_job_is_read_by_a_child_process_and_its_contents_can_be_fetched(server: RunningServer) -> None:

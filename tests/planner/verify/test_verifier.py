@@ -162,6 +162,10 @@ PLACES = (("a", "x", 0), ("b", "y", 0))
             "pools[0].lower_bound: must be 3 if the status is optimal, got 2",
         ),
         ({"lower_bound": 7, "gap": 0.5}, "gap: must be 0.0, by which the peak is above the bound, got 0.5"),
+        (
+            {"lower_bound": 5, "gap": 0.4, "pools": [{"name": "y", "lower_bound": 2}]},
+            "gap: must be 0.5, by which the peak is above the bound, got 0.4",
+        ),
         ({"lower_bound": 0, "gap": 0.0}, "gap: must be null if no bound above 0 is known, got 0.0"),
         ({"status": "optimal", "gap": 0.1}, "gap: must be 0 if the status is optimal, got 0.1"),
         ({"status": "infeasible"}, 'status: must be optimal or feasible if buffers are placed, got "infeasible"'),
