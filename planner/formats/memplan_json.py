@@ -64,7 +64,8 @@ def parse(data: bytes) -> Any:
     if not text.strip():
         raise FormatError("must be JSON, got nothing")
     try:
-        value = from_json(data, allow_inf_nan=False)
+        # Ids are distinct, so a cache of all texts, not only of keys, would be slower than none.
+        value = from_json(data, allow_inf_nan=False, cache_strings="keys")
     except ValueError as error:
         found = _failure_text(text, str(error))
         way = (

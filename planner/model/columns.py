@@ -114,7 +114,7 @@ def _restored_table(kind: type[Columns[Row]], columns: dict[str, Any]) -> Column
 _FIELDS = ("id", "size", "start", "end")
 
 
-def plain_columns(rows: Sequence[Any]) -> tuple[tuple[Any, ...], ...] | None:
+def plain_columns(rows: Sequence[Any]) -> list[list[Any]] | None:
     """Return the columns id, size, start, end, and alignment if present, of plain JSON rows; None for other rows.
 
     Rows are plain if all of them have exactly these fields, with ids and integers of the right types.
@@ -126,9 +126,9 @@ def plain_columns(rows: Sequence[Any]) -> tuple[tuple[Any, ...], ...] | None:
     if len(first) != len(names):
         return None
     try:
-        ids, *numbers = zip(*map(itemgetter(*names), rows), strict=True)
+        ids, *numbers = ([*map(itemgetter(name), rows)] for name in names)
     except KeyError:
         return None
     are_ids = set(map(type, ids)) <= {int, str} and "" not in ids
     are_numbers = all(set(map(type, column)) == {int} for column in numbers)
-    return (ids, *numbers) if are_ids and are_numbers else None
+    return [ids, *numbers] if are_ids and are_numbers else None
