@@ -174,11 +174,8 @@ def write_plan(plan: Plan, problem: Problem) -> bytes:
         placements = ",".join([f'{{"id":{i}{q}{at},"start":{start},"end":{end}}}' for i, q, at, start, end in pieces])
     # pydantic takes twice as long to write placements, so write them here.
     # Quotes inside other texts are escaped, so the key with its quotes occurs exactly once and can be replaced.
-    unsaid = {
-        name
-        for name in ("profile", "weighted", "cost_limit", "options", "read_with", "findings", "heaps")
-        if not getattr(plan, name)
-    }
+    rare = ("profile", "weighted", "cost_limit", "options", "read_with", "findings", "heaps")
+    unsaid = {name for name in rare if not getattr(plan, name)}
     rest = to_json(_json_value(plan, {"placements", *unsaid}), inf_nan_mode="null").decode()
     return rest.replace(',"shared":', f',"placements":[{placements}],"shared":', 1).encode() + b"\n"
 

@@ -30,14 +30,8 @@ def repeated_positions(ids: Sequence[int | str]) -> list[tuple[int, int]]:
     """Return the pairs of positions (first, later) for every repetition of an id."""
     if len(set(ids)) == len(ids):
         return []
-    seen: dict[int | str, int] = {}
-    repeats = []
-    for i, name in enumerate(ids):
-        if name in seen:
-            repeats.append((seen[name], i))
-        else:
-            seen[name] = i
-    return repeats
+    first = {name: i for i, name in reversed([*enumerate(ids)])}
+    return [(first[name], i) for i, name in enumerate(ids) if first[name] < i]
 
 
 class Columns(Sequence[Row]):

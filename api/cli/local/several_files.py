@@ -79,9 +79,8 @@ def run_each(line: CommandLine) -> int:
     lines = [
         line._replace(given={**alone, first: path, "outputs": [file]}) for path, file in zip(paths, files, strict=True)
     ]
-    try:
-        return max(one.status for one in run_apart(lines))
-    finally:
-        with contextlib.suppress(OSError):  # A folder with an answer is not empty, and stays.
-            for each in made:
-                each.rmdir()
+    status = max(one.status for one in run_apart(lines))
+    with contextlib.suppress(OSError):  # A folder with an answer is not empty, and stays.
+        for each in made:
+            each.rmdir()
+    return status

@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import islice
 from math import inf
 from typing import Any
@@ -62,14 +63,8 @@ async def batch(request: Request) -> Response:
 
 
 def lines_of(body: bytes) -> Iterator[bytes]:
-    """Yield the lines of a body, without blank lines."""
-    start = 0
-    while start < len(body):
-        end = body.find(b"\n", start)
-        end = len(body) if end < 0 else end
-        if line := body[start:end].strip():
-            yield line
-        start = end + 1
+    """Return the lines of a body, without blank lines."""
+    return filter(None, map(bytes.strip, BytesIO(body)))
 
 
 @dataclass(frozen=True)
