@@ -129,6 +129,8 @@ def write_output(path: str | None, data: bytes) -> None:
             return
         if _CommandFiles.sent is None:
             refuse_read(path)
+            with os_errors_named(path):
+                Path(path).parent.mkdir(parents=True, exist_ok=True)
             write_file_atomically(path, data)
         else:
             _CommandFiles.kept[path] = data
@@ -141,15 +143,15 @@ def suffix_of(path: str) -> str:
 
 
 def refuse_unwritable(path: str | None) -> None:
-    """Raise FileError if an output file cannot be written; for a path that ends in `/`, create the folder."""
+    """Raise FileError if an output file, or a folder (a path that ends in `/`), cannot be written."""
     if path is None or path == STANDARD or _CommandFiles.sent is not None:
         return
-    if suffix_of(path) == FOLDER:
-        with os_errors_named(path):
-            Path(path).mkdir(parents=True, exist_ok=True)
-        return
     target = Path(os.path.realpath(path))
-    if target.is_dir():
+    if suffix_of(path) == FOLDER:  # `write_output` creates the folder, so that a refused command leaves nothing.
+        target = next(each for each in (target, *target.parents) if each.exists())
+        if not target.is_dir():
+            raise FileError(f"{path}: file exists: {target}", way=WAYS[errno.EEXIST])
+    elif target.is_dir():
         raise FileError(f"{path}: is a directory", way=WAYS[errno.EISDIR])
     if not target.parent.is_dir():
         raise FileError(f"{path}: no such directory: {target.parent}", way="make it first, or write elsewhere")

@@ -64,7 +64,8 @@ def parse(data: bytes) -> Any:
     if not text.strip():
         raise FormatError("must be JSON, got nothing")
     try:
-        value = from_json(data, allow_inf_nan=False)
+        # Ids are distinct, so a cache of all texts, not only of keys, would be slower than none.
+        value = from_json(data, allow_inf_nan=False, cache_strings="keys")
     except ValueError as error:
         found = _failure_text(text, str(error))
         way = (
@@ -173,11 +174,8 @@ def write_plan(plan: Plan, problem: Problem) -> bytes:
         placements = ",".join([f'{{"id":{i}{q}{at},"start":{start},"end":{end}}}' for i, q, at, start, end in pieces])
     # pydantic takes twice as long to write placements, so write them here.
     # Quotes inside other texts are escaped, so the key with its quotes occurs exactly once and can be replaced.
-    unsaid = {
-        name
-        for name in ("profile", "weighted", "cost_limit", "options", "read_with", "findings", "heaps")
-        if not getattr(plan, name)
-    }
+    rare = ("profile", "weighted", "cost_limit", "options", "read_with", "findings", "heaps")
+    unsaid = {name for name in rare if not getattr(plan, name)}
     rest = to_json(_json_value(plan, {"placements", *unsaid}), inf_nan_mode="null").decode()
     return rest.replace(',"shared":', f',"placements":[{placements}],"shared":', 1).encode() + b"\n"
 

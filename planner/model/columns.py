@@ -30,14 +30,8 @@ def repeated_positions(ids: Sequence[int | str]) -> list[tuple[int, int]]:
     """Return the pairs of positions (first, later) for every repetition of an id."""
     if len(set(ids)) == len(ids):
         return []
-    seen: dict[int | str, int] = {}
-    repeats = []
-    for i, name in enumerate(ids):
-        if name in seen:
-            repeats.append((seen[name], i))
-        else:
-            seen[name] = i
-    return repeats
+    first = {name: i for i, name in reversed([*enumerate(ids)])}
+    return [(first[name], i) for i, name in enumerate(ids) if first[name] < i]
 
 
 class Columns(Sequence[Row]):
@@ -114,7 +108,7 @@ def _restored_table(kind: type[Columns[Row]], columns: dict[str, Any]) -> Column
 _FIELDS = ("id", "size", "start", "end")
 
 
-def plain_columns(rows: Sequence[Any]) -> tuple[tuple[Any, ...], ...] | None:
+def plain_columns(rows: Sequence[Any]) -> list[list[Any]] | None:
     """Return the columns id, size, start, end, and alignment if present, of plain JSON rows; None for other rows.
 
     Rows are plain if all of them have exactly these fields, with ids and integers of the right types.
@@ -126,9 +120,9 @@ def plain_columns(rows: Sequence[Any]) -> tuple[tuple[Any, ...], ...] | None:
     if len(first) != len(names):
         return None
     try:
-        ids, *numbers = zip(*map(itemgetter(*names), rows), strict=True)
+        ids, *numbers = ([*map(itemgetter(name), rows)] for name in names)
     except KeyError:
         return None
     are_ids = set(map(type, ids)) <= {int, str} and "" not in ids
     are_numbers = all(set(map(type, column)) == {int} for column in numbers)
-    return (ids, *numbers) if are_ids and are_numbers else None
+    return [ids, *numbers] if are_ids and are_numbers else None

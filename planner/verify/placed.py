@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from memplan.planner.errors import excerpt
 from memplan.planner.model.buffer_table import ABSENT, I64
+from memplan.planner.model.columns import unique_values
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.problem import MAX_BYTES, Problem
 
@@ -84,6 +85,10 @@ class PlacedBuffers:
     def root_of(self, name: int | str) -> int:
         """Return the position of a buffer's root: the outermost buffer that contains it, or itself."""
         return int(self.root[self.row[name]])
+
+    def roots_of(self, names: Iterable[int | str]) -> I64:
+        """Return the positions of the root buffers of several names, in ascending order and each once."""
+        return unique_values(self.root[[self.row[name] for name in names]])
 
     @cached_property
     def group(self) -> tuple[I64, I64]:

@@ -6,9 +6,10 @@ set; then the named buffers are checked, and the claimed numbers are compared wi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, combinations
 from math import gcd, lcm
+from operator import sub
 
 import numpy as np
 
@@ -36,7 +37,7 @@ def claims_of_proof(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iter
     if unknown := [name for name in proof.buffers if name not in placed.row]:
         yield false_claim("proof.buffers", "buffers of the problem", unknown)
         return
-    named = np.array(sorted({placed.root_of(name) for name in proof.buffers}), dtype=np.int64)
+    named = placed.roots_of(proof.buffers)
     wrong = list(_false_witnesses(problem, proof.kind, proof.time, placed, named, "proof"))
     yield from wrong
     if wrong or plan.lower_bound is None or len(problem.pools) > 1 or problem.objective == "cost":
@@ -61,7 +62,7 @@ def claims_of_explanation(problem: Problem, plan: Plan) -> Iterator[Violation]:
     if unknown or plan.status != "infeasible" or why.missing_bytes is None:
         return
     kind: ProofKind = "clique" if why.time is None else "alignment"
-    named = np.array(sorted({placed.root_of(name) for name in why.buffers}), dtype=np.int64)
+    named = placed.roots_of(why.buffers)
     wrong = list(_false_witnesses(problem, kind, why.time, placed, named, "explanation"))
     yield from wrong
     if wrong or len(problem.pools) > 1:
@@ -89,13 +90,13 @@ def _false_witnesses(
             yield false_claim(f"{claim}.time", "the time step of the live set", None)
             return
         is_now = (problem.buffers.start <= time) & (time < problem.buffers.end)
-        if dead := [ids[i] for i in sorted(set(named.tolist()).difference(placed.lifetime_root[is_now].tolist()))]:
+        if dead := [ids[i] for i in named[~np.isin(named, placed.lifetime_root[is_now])].tolist()]:
             yield false_claim(f"{claim}.buffers", f"buffers that are alive at {time}", dead)
     if kind == "clique" and (apart := _unseparated_pair(problem, placed, named)):
         yield false_claim(f"{claim}.buffers", "buffers that conflict pairwise", [ids[i] for i in apart])
-    both = set(named.tolist())
+    both = set(named.tolist()) if problem.may_share else ()
     for pair in problem.may_share:
-        if both.issuperset(map(placed.root_of, pair)):
+        if all(placed.root_of(name) in both for name in pair):
             yield false_claim(f"{claim}.buffers", "buffers that may not share bytes", pair)
             return
 
@@ -181,10 +182,10 @@ def _covered_bytes(problem: Problem, placed: PlacedBuffers, named: I64) -> list[
     return list(covered.values())
 
 
-def _least_end(sizes: Iterable[int], step: int, shift: int, pool: Pool) -> int:
+def _least_end(sizes: Sequence[int], step: int, shift: int, pool: Pool) -> int:
     """Return the smallest end of disjoint buffers at offsets `shift` + k * `step`, outside a pool's reserved ranges."""
-    rounded = [(-(-size // step) * step, size) for size in sizes]
-    amount = sum(size for size, _ in rounded)
+    rounded = [-(-size // step) * step for size in sizes]
+    amount = sum(rounded)
     if amount == 0:
         return 0
     at = 0
@@ -195,7 +196,7 @@ def _least_end(sizes: Iterable[int], step: int, shift: int, pool: Pool) -> int:
         amount -= max(0, low - at)
         at = max(at, high)
     # The topmost buffer need not use its rounding waste, so subtract the largest rounding waste.
-    return shift + at + amount - max(size - own for size, own in rounded)
+    return shift + at + amount - max(map(sub, rounded, sizes))
 
 
 def _common_grids(problem: Problem, placed: PlacedBuffers, named: I64) -> Iterator[Congruence]:

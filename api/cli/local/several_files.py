@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -71,9 +72,15 @@ def run_each(line: CommandLine) -> int:
     first, folder = line.question.inputs[0].name, line.given["outputs"][0]
     paths = [line.file, *line.given["more"]]
     refuse_unwritable(folder)
+    made = [each for each in (Path(folder), *Path(folder).parents) if not each.exists()]
+    Path(folder).mkdir(parents=True, exist_ok=True)
     files = [str(Path(folder, f"{name}.{line.question.name}.json")) for name in names_of(paths)]
     alone = {**line.given, "more": None}
     lines = [
         line._replace(given={**alone, first: path, "outputs": [file]}) for path, file in zip(paths, files, strict=True)
     ]
-    return max(one.status for one in run_apart(lines))
+    status = max(one.status for one in run_apart(lines))
+    with contextlib.suppress(OSError):  # A folder with an answer is not empty, and stays.
+        for each in made:
+            each.rmdir()
+    return status

@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import islice
 from math import inf
 from typing import Any
@@ -20,7 +21,7 @@ from memplan.api.http.app_state import Service
 from memplan.api.http.auth import caller_of, may
 from memplan.api.http.openapi import NDJSON
 from memplan.api.http.problem_details import error_answer, error_answers
-from memplan.api.http.receiving import media_type, read_body
+from memplan.api.http.receiving import HeldShare, media_type, read_body
 from memplan.api.options import Options
 from memplan.api.refusals import UnavailableError
 from memplan.api.reports.plan_formats import PLAN_FORMATS
@@ -34,7 +35,7 @@ from memplan.solvers.search.control import Deadline
 
 router = APIRouter()
 _JSON_FORMATS = [name for name, row in PLAN_FORMATS.items() if row.media_type == JSON]
-_NOTHING = b'{"buffers":[]}'
+_NOTHING = b'{"problem":{"buffers":[]},"keep":{}}'
 
 
 @router.post(
@@ -62,14 +63,8 @@ async def batch(request: Request) -> Response:
 
 
 def lines_of(body: bytes) -> Iterator[bytes]:
-    """Yield the lines of a body, without blank lines."""
-    start = 0
-    while start < len(body):
-        end = body.find(b"\n", start)
-        end = len(body) if end < 0 else end
-        if line := body[start:end].strip():
-            yield line
-        start = end + 1
+    """Return the lines of a body, without blank lines."""
+    return filter(None, map(bytes.strip, BytesIO(body)))
 
 
 @dataclass(frozen=True)
@@ -106,6 +101,7 @@ class _Batch:
     async def _submission_result(self, index: int, line: bytes, cancelled: asyncio.Event) -> bytes:
         """Return one submission's result line, which has the submission's plan or error."""
         about: dict[str, Any] = {"index": index, "id": None}
+        share = HeldShare(self.service.bodies, self.key_id)
         BODY.set(line)
         try:
             if cancelled.is_set():
@@ -113,6 +109,7 @@ class _Batch:
             head = head_of(JSON, self.wanted.query)
             asked, read = await self.service.parse_request(PLAN, head, line, OF_A_LINE)
             options = self._check_options(asked, about)
+            share.take(0 if read is None else len(read.pickled))
             task, due = RequestTask(PLAN, head, line, options.format or "json", read), Deadline.from_limit(inf)
             plan_key, is_large = self.service.plan_key(self.key_id), len(line) > LARGE_BYTES
             call = CallerRequest(task, asked, due, cancelled, self.key_id, plan_key, is_large)
@@ -121,6 +118,8 @@ class _Batch:
             return _result_line(about, "plan", written if selection is None else selection.write(written))
         except Exception as error:  # noqa: BLE001 - one faulty submission must not stop the others
             return self._refusal_line(about, error)
+        finally:
+            share.release()
 
     def _refusal_line(self, about: dict[str, Any], error: Exception) -> bytes:
         """Return the result line for a refused submission or an internal fault."""

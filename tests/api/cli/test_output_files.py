@@ -24,6 +24,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     assert main(["plan", "p.json", "-o", "plan.json", "-q"]) == 0
     Path("link.json").symlink_to("p.json")
     os.link("p.json", "hard.json")
+    Path("models").mkdir()
+    Path("models/m.json").write_text(json.dumps({"buffers": BUFFERS}))
+    Path("budgets.toml").write_text('["models/m.json"]\nbudget = "1KiB"\n')
     return tmp_path
 
 
@@ -47,10 +50,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_no_command_overwrites_its_input_file(folder: Path, line: str, capfd: pytest.CaptureFixture[str]) -> None:
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     assert main(line.split()) == 2
     assert "must not be a file that the command reads" in capfd.readouterr().err
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
+
+
+@pytest.mark.parametrize("line", ["plan p.json -o x/y/", "plan no.json -o x/y/", "plan no.json none.json -o x/y/"])
+@pytest.mark.usefixtures("folder")
+def test_a_refused_command_leaves_no_folder(line: str) -> None:
+    assert main(line.split()) == 2
+    assert not Path("x").exists()
 
 
 @pytest.mark.usefixtures("folder")
@@ -72,6 +82,7 @@ def test_graphs_and_options_serialise_lists_of_numbers_without_a_warning() -> No
         ("plan p.json -o x.json -o x.svg", "memplan: wrote x.json, x.svg"),
         ("convert p.json plan.json -o x.c", "memplan: wrote x.h, x.c"),
         ("check p.json --save-baseline x.json", "memplan: wrote x.json"),
+        ("check models --budgets budgets.toml -o r.json", "memplan: wrote r.json"),
         ("convert p.json plan.json -o x.c", 'no buffer has an alignment, and "c" is at 407: --alignment 4'),
     ],
 )
@@ -82,14 +93,6 @@ def test_commands_list_the_files_that_they_wrote_unless_quiet(
     assert said in capfd.readouterr().err
     assert main([*line.split(), "-q"]) == 0
     assert "wrote" not in capfd.readouterr().err
-
-
-def test_check_of_a_folder_writes_its_report_to_a_file(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    Path("models").mkdir()
-    Path("models/m.json").write_text(json.dumps({"buffers": BUFFERS}))
-    Path("budgets.toml").write_text('["models/m.json"]\nbudget = "1KiB"\n')
-    assert main(["check", "models", "--budgets", "budgets.toml", "-o", "r.json"]) == 0
-    assert capfd.readouterr().err.splitlines()[-1] == "memplan: wrote r.json"
 
 
 @pytest.mark.usefixtures("folder")

@@ -14,6 +14,7 @@ from memplan.planner.verify.verifier import verify
 from tests.support.hard_requests import HARD, wait_until
 from tests.support.server import RunningServer, run_server
 
+LEAST = 'least: applies only with keep, got "bytes"'
 NDJSON = {"content-type": "application/x-ndjson"}
 
 
@@ -108,10 +109,8 @@ def test_a_batch_accepts_blank_lines_and_windows_line_endings(server: RunningSer
 
 
 def test_batch_options_apply_per_submission_or_to_all_through_the_query(server: RunningServer) -> None:
-    assert [
-        line["plan"]["wall_time_s"]
-        for line in post_batch(server, single_buffer(1), single_buffer(2), deterministic="true")
-    ] == [None, None]
+    timeless = post_batch(server, single_buffer(1), single_buffer(2), deterministic="true")
+    assert [line["plan"]["wall_time_s"] for line in timeless] == [None, None]
     results = post_batch(server, {"problem": single_buffer(1), "options": {"format": "triples"}}, single_buffer(2))
     assert results[0]["plan"] == [["a", "default", 0]]
     assert results[1]["plan"]["peak"] == 2
@@ -127,10 +126,8 @@ def test_a_batch_may_be_a_json_object_with_a_list_of_submissions(server: Running
 
 def test_a_wrong_query_parameter_refuses_the_whole_batch(server: RunningServer) -> None:
     answer = server.client.post("/v1/batch", content=json.dumps(single_buffer(1)), headers=NDJSON, params={"seed": "x"})
-    assert (answer.status_code, answer.json()["detail"]) == (
-        422,
-        'seed: must be an integer, got "x" (the default is 0)',
-    )
+    detail = 'seed: must be an integer, got "x" (the default is 0)'
+    assert (answer.status_code, answer.json()["detail"]) == (422, detail)
 
 
 def test_disconnecting_cancels_the_rest_of_a_batch_and_closes_its_stream(server: RunningServer) -> None:
@@ -148,3 +145,9 @@ def test_disconnecting_cancels_the_rest_of_a_batch_and_closes_its_stream(server:
 def test_a_batch_does_not_ignore_an_option_that_a_single_request_obeys(server: RunningServer) -> None:
     (line,) = post_batch(server, {"problem": single_buffer(1), "options": {"heaps": 64}})
     assert line["plan"]["heaps"]["least"] == 1
+    problem, keep = single_buffer(1), {"placements": [{"id": "a", "pool": "default", "offset": 0}]}
+    alone, kept = post_batch(server, problem, {"problem": problem, "keep": keep}, least="bytes")
+    assert (alone["error"]["detail"], kept["plan"]["kept"]["least"]) == (LEAST, "bytes")
+    for path in ("plan", "jobs"):
+        answer = server.client.post(f"/v1/{path}?least=bytes", json=problem)
+        assert (answer.status_code, answer.json()["detail"]) == (422, LEAST)

@@ -13,9 +13,10 @@ from memplan.api.request_bodies import TooLargeError
 from memplan.api.requests import MOST_BUFFERS
 from memplan.api.settings import Settings
 from tests.support.depth import GRACE_S
+from tests.support.hard_requests import wait_until
 from tests.support.server import RunningServer, run_server
 
-JSON = {"content-type": "application/json"}
+JSON, NDJSON = {"content-type": "application/json"}, {"content-type": "application/x-ndjson"}
 SMALL, LARGE = 2_000, 5_000
 """In bytes: bodies from `SMALL` on have their memory estimated; bodies from `LARGE` on are parsed by a child."""
 PROBLEM = {"buffers": [{"id": f"b{k}", "size": 64 + k % 5, "start": k, "end": k + 4} for k in range(200)]}
@@ -56,12 +57,7 @@ def test_a_body_that_would_take_too_much_memory_is_refused_before_it_is_parsed(
     most, server.service.bodies.most_grown = server.service.bodies.most_grown, 100_000
     try:
         answer = post(server, "/v1/plan", b'{"buffers":[' + part * 4000 + b"0]}")
-        lines = post(
-            server,
-            "/v1/batch",
-            (b'{"buffers":[' + part * 400 + b"0]}\n") * 10,
-            **{"content-type": "application/x-ndjson"},
-        )
+        lines = post(server, "/v1/batch", (b'{"buffers":[' + part * 400 + b"0]}\n") * 10, **NDJSON)
         job = post(server, "/v1/jobs", b'{"buffers":[' + part * 4000 + b"0]}")
     finally:
         server.service.bodies.most_grown = most
@@ -107,11 +103,26 @@ def test_a_large_problem_is_planned_by_a_child_process_and_its_plan_is_cached(se
 def test_a_large_batch_is_planned_line_by_line(server: RunningServer) -> None:
     line = json.dumps({"problem": PROBLEM, "id": "mine", "options": {"time_limit_s": 100}}).encode()
     small = b'{"buffers":[],"id":7}'
-    lines = post(server, "/v1/batch?fields=status", line + b"\n" + small, **{"content-type": "application/x-ndjson"})
+    lines = post(server, "/v1/batch?fields=status", line + b"\n" + small, **NDJSON)
     one = post(server, "/v1/batch?fields=status", b'{"submissions":[%b,%b]}' % (line, small))
     for answer in (lines, one):
         found = {each["id"]: each["plan"]["status"] for each in map(json.loads, answer.text.splitlines())}
         assert found == {"mine": "optimal", 7: "optimal"}
+
+
+def test_a_problem_that_a_child_has_read_counts_as_held(server: RunningServer) -> None:
+    bodies, body = server.service.bodies, BODY + b"\n" + BODY
+    most, bodies.most = bodies.most, len(body) + 1_000
+    try:
+        lines = post(server, "/v1/batch?time_limit_s=100", body, **NDJSON)
+        assert wait_until(lambda: bodies.held == 0)
+        bodies.most = len(BODY) + 1_000
+        plan = post(server, "/v1/plan?time_limit_s=100", BODY)
+    finally:
+        bodies.most = most
+    details = [plan.json()["detail"], *(json.loads(line)["error"]["detail"] for line in lines.text.splitlines())]
+    assert [each.startswith("memplan: unanswered requests already hold ") for each in details] == [True] * 3
+    assert wait_until(lambda: bodies.held == 0)
 
 
 def test_a_large_job_is_read_by_a_child_process_and_its_contents_can_be_fetched(server: RunningServer) -> None:
