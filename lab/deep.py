@@ -6,8 +6,6 @@ these. `--share` is the fraction of a release's number of cases. A failed progra
 makes the exit status 1.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

@@ -6,8 +6,6 @@
   an enumeration of all values.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 from collections import Counter

@@ -5,8 +5,6 @@ The checker must confirm the result of `shapes` for each random problem, or repo
 be true at all symbol values.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sys

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import logging
 import os
 import sqlite3
 import threading
@@ -39,7 +38,6 @@ _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR
 _FILL = "INSERT INTO probes SELECT repeat('memplan.', 240) FROM generate_series(1, 40)"
 """Ten pages of rows that PostgreSQL neither compresses nor stores elsewhere: inserting them grows an emptied table."""
 T = TypeVar("T")
-_LOG = logging.getLogger("memplan")
 
 
 class Database:

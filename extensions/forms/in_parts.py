@@ -5,8 +5,6 @@ Split operators do not pad: if a part extends beyond the border, a PAD adds the 
 tensorflow/compiler/mlir/lite/schema/schema.fbs. A field's number is its position there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from memplan.extensions.cascade.regions.regions import Span

@@ -4,8 +4,6 @@ By scope, a lifetime extends from each alloc to the next free on every path. Wit
 statement list that contains the alloc. Without an alloc, the scope is the whole call.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal

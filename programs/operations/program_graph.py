@@ -5,8 +5,6 @@ with regions. A buffer counts from the first operation that uses it to the last,
 `alloc` and `free` are ignored.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

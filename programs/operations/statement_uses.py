@@ -1,7 +1,5 @@
 """The buffers that statements, including nested ones, read, write, or use as scratch memory."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

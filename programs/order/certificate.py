@@ -5,8 +5,6 @@ minimum of the live bytes over all such sets is a minimum cut, which a flow of t
 `checkers/order.py`, which is independent of memplan, checks the certificate.
 """
 
-from __future__ import annotations
-
 import hashlib
 import time
 from typing import Any

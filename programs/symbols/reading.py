@@ -1,7 +1,5 @@
 """The parser of the size expressions in a symbolic problem."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Sequence
 from typing import NoReturn

@@ -29,7 +29,6 @@ Values = Mapping[str, int]
 """The type of symbol values, by the name of the symbol."""
 Columns = dict[str, NDArray[np.int64]]
 """The type of each variable's values at several points, where symbols are counted in steps of their divisor."""
-_BITS = 63
 
 
 class SymbolRange(Value):

@@ -4,8 +4,6 @@ Sizes are integers or expressions over symbols; the values of small tensors that
 the file's own sizes, the results must equal the file's shapes. Source: tflite 2.18, `Prepare` of the kernels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import add, floordiv, mul, sub

@@ -4,8 +4,6 @@ CMSIS-NN's kernels are in `tflm_cmsis`; ESP-NN's differ only for integers of 8 b
 99f49e149, kernels/esp_nn; espressif/esp-nn d45b843ca, `esp_nn_get_*_scratch_size_*` of esp32s3, esp32p4 and `opt`.
 """
 
-from __future__ import annotations
-
 from memplan.planner.foreign.imported import element_count
 from memplan.runtimes.tflite.model import Operator, Subgraph
 from memplan.runtimes.tflite.tflm_cmsis import (

@@ -4,8 +4,6 @@ For each row of advice, the whole step is simulated on an empty device with one 
 middle of a run, its initial storages are treated as if they were allocated in address order. torch is not imported.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
