@@ -1,7 +1,5 @@
 """A database, either an SQLite file or PostgreSQL, with its connections and transactions."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import sqlite3
@@ -56,7 +54,7 @@ class Database:
         self._file: FileIO | None = None  # Closing the file would drop SQLite's locks, so keep the file open.
 
     @classmethod
-    def open(cls, url: str | None, folder: Path, connections: int = CONNECTIONS) -> Database:
+    def open(cls, url: str | None, folder: Path, connections: int = CONNECTIONS) -> "Database":
         """Open the database at `url`, or by default a file in `folder`; raises OptionError or StoreError.
 
         A missing folder is created. For PostgreSQL, at most `connections` connections are opened, besides one that

@@ -7,8 +7,6 @@ results. The sizes `?` of arguments are symbols, whose names, ranges and equalit
 without a name is called after its place, like `arg0.1`. Buffers are aligned to 64 bytes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -136,7 +134,7 @@ class _Value:
     kind: HloType
     buffer: str = ""
     numbers: Array | None = None
-    parts: tuple[_Value, ...] | None = None
+    parts: "tuple[_Value, ...] | None" = None
 
 
 def _open_sizes(module: HloModule) -> OpenSizes:
