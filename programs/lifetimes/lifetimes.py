@@ -20,14 +20,7 @@ from memplan.programs.lifetimes.timeline import (
     StatementBlock,
     Variable,
 )
-from memplan.programs.lifetimes.uses import (
-    Lifetime,
-    Use,
-    family_uses,
-    lifetime_by_usage,
-    uses_by_part,
-    uses_in_run,
-)
+from memplan.programs.lifetimes.uses import Lifetime, Use, family_uses, lifetime_by_usage, uses_by_part, uses_in_run
 
 Liveness = Literal["usage", "scope"]
 Temporaries = Literal["nested", "lifted"]

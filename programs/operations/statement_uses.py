@@ -5,14 +5,7 @@ from dataclasses import dataclass, field
 
 from memplan.planner.errors import Location
 from memplan.programs.operations.operations import Operations
-from memplan.programs.operations.statements import (
-    Branches,
-    Call,
-    Operation,
-    Repetition,
-    Statement,
-    walk_statements,
-)
+from memplan.programs.operations.statements import Branches, Call, Operation, Repetition, Statement, walk_statements
 
 Placed = tuple[Location, Statement]
 """The type of a statement with its location in the program."""

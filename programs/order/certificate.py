@@ -14,13 +14,7 @@ import numpy as np
 from memplan.checkers import order as checker
 from memplan.planner.errors import count_text
 from memplan.programs.operations.graph import OperationGraph, write_graph
-from memplan.programs.order.answer import (
-    BoundCertificate,
-    CutWitness,
-    NeedWitness,
-    OrderAnswer,
-    StateWitness,
-)
+from memplan.programs.order.answer import BoundCertificate, CutWitness, NeedWitness, OrderAnswer, StateWitness
 from memplan.programs.order.core.kernels import CUT, close_cheaply
 from memplan.programs.order.search.cuts import ENDLESS, FlowArcs
 from memplan.programs.order.search.searched import SearchTooLargeError, search_lines

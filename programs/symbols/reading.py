@@ -5,16 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from memplan.planner.errors import ProblemError, excerpt
-from memplan.programs.symbols.polynomials import (
-    Polynomial,
-    constant,
-    constant_value,
-    minus,
-    plus,
-    power,
-    scale,
-    times,
-)
+from memplan.programs.symbols.polynomials import Polynomial, constant, constant_value, minus, plus, power, scale, times
 from memplan.programs.symbols.space import Space
 
 MOST_CHARACTERS = 10_000

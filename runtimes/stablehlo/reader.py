@@ -29,14 +29,7 @@ from memplan.programs.readers.draft import Kind, OperationsDraft
 from memplan.programs.readers.vocabulary import HLO_KINDS, kind_of
 from memplan.programs.symbols.space import SymbolRange
 from memplan.runtimes.stablehlo.arguments import OpenSizes
-from memplan.runtimes.stablehlo.shape_rules import (
-    KnownOperands,
-    Sizes,
-    UnknownNumber,
-    compute,
-    compute_as_jax,
-    rule_of,
-)
+from memplan.runtimes.stablehlo.shape_rules import KnownOperands, Sizes, UnknownNumber, compute, compute_as_jax, rule_of
 from memplan.runtimes.stablehlo.text import (
     Array,
     HloFunction,

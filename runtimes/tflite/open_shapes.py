@@ -10,14 +10,7 @@ from operator import add, floordiv, mul, sub
 from typing import Any
 
 from memplan.planner.errors import FormatError, Option, OptionError, excerpt
-from memplan.runtimes.onnx.shape_rules import (
-    OpenShapeError,
-    Shape,
-    cancel_sizes,
-    ceil_div,
-    product,
-    slice_length,
-)
+from memplan.runtimes.onnx.shape_rules import OpenShapeError, Shape, cancel_sizes, ceil_div, product, slice_length
 from memplan.runtimes.tflite.facts import OperatorReader
 from memplan.runtimes.tflite.model import Model, Operator, TfliteTensor
 

@@ -16,14 +16,7 @@ from memplan.extensions.torch.inside.device import FitsOptions
 from memplan.planner.errors import OptionError
 from memplan.questions.question import Answer
 from memplan.runtimes.torch.allocator_settings import AllocatorSettings
-from memplan.runtimes.torch.caching_allocator import (
-    MIB,
-    OWN_ROUNDING,
-    OWN_SEGMENT,
-    SMALL,
-    Block,
-    CachingAllocator,
-)
+from memplan.runtimes.torch.caching_allocator import MIB, OWN_ROUNDING, OWN_SEGMENT, SMALL, Block, CachingAllocator
 from memplan.runtimes.torch.storages import StepMemory, Storage
 
 _VARIABLE = "PYTORCH_CUDA_ALLOC_CONF="
