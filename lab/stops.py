@@ -211,10 +211,10 @@ async def _cancelled_job(own: Machine, name: str, content: bytes, after_s: float
 
 async def _exchange(own: Machine, path: str, body: bytes, method: str = "POST") -> tuple[int, bytes]:
     """Send a request on a new connection, and return (status, body) of the response; the status 0 if there is none."""
-    said = {"content": body, "headers": {"Content-Type": "application/json"}}
-    async with httpx.AsyncClient(timeout=None, trust_env=False, verify=False) as client:
+    headers = {"Content-Type": "application/json"}
+    async with httpx.AsyncClient(timeout=None, trust_env=False, verify=False, headers=headers) as client:
         try:
-            answer = await client.request(method, f"{own.url}{path}", **said)
+            answer = await client.request(method, f"{own.url}{path}", content=body)
         except httpx.TransportError as error:
             return 0, repr(error).encode()
     return answer.status_code, answer.content
