@@ -3,8 +3,6 @@
 The log names the question and the hash of the request's body, but contains none of the caller's data.
 """
 
-from __future__ import annotations
-
 import logging
 import traceback
 from collections.abc import Callable
@@ -31,7 +29,7 @@ class Fault(NamedTuple):
     says: str = "memplan: failed"
 
     @classmethod
-    def from_error(cls, error: BaseException) -> Fault:
+    def from_error(cls, error: BaseException) -> "Fault":
         """Return the fault for an exception, without the exception's message, which may contain data of callers."""
         if isinstance(error, FaultError):
             return error.fault

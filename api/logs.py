@@ -1,7 +1,5 @@
 """The log of the service: one line per event, as text or JSON, with the ids of its request and its job."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

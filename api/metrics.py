@@ -1,7 +1,5 @@
 """Prometheus metrics that one server has counted since its start."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from functools import cache, partial

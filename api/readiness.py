@@ -1,7 +1,5 @@
 """The readiness of a server, tested by solving and storing, and its warm-up before the first request."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping

@@ -13,8 +13,6 @@ MemplanError
 ```
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import ceil
 from typing import ClassVar

@@ -3,8 +3,6 @@
 A body is a JSON object, the file of the first input, or a form with several files.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 Every process parses a request in the same way, so a request can wait in a store and be answered by another machine.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -99,7 +97,7 @@ class ParsedRequest:
         """The question that the request sends."""
         return QUESTIONS[self.kind]
 
-    def drop_inputs(self) -> ParsedRequest:
+    def drop_inputs(self) -> "ParsedRequest":
         """Return the request without its inputs' values; only the hash of a plan to keep remains."""
         keep = self.fields.get("keep")
         kept = {PLAN_HASH: keep[PLAN_HASH]} if isinstance(keep, dict) and PLAN_HASH in keep else None

@@ -1,7 +1,5 @@
 """The settings of the service, read once from the environment."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path

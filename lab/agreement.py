@@ -6,8 +6,6 @@ problems also have prices for shared bytes. With `--pairs`, all solvers and engi
 which combines two features. The tests `test_whole_answers.py` and `test_feature_pairs.py` run a few cases.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

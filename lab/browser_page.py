@@ -4,8 +4,6 @@ zig (`pip install ziglang`) compiles the core to WebAssembly, and esbuild 0.28 o
 The file contains both, so it loads nothing from a network. This program needs no other package than ziglang.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

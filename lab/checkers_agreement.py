@@ -8,8 +8,6 @@ files. Enumeration must confirm each accepted claim, and no forgery or false cla
 the number of mutants of each kind.
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import random

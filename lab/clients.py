@@ -5,8 +5,6 @@ into a new environment and generates a client from `/openapi.json`, which asks e
 and cancels jobs. Each answer must equal that of a plain request, apart from elapsed times.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

@@ -6,8 +6,6 @@ these. `--share` is the fraction of a release's number of cases. A failed progra
 makes the exit status 1.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess
@@ -41,9 +39,9 @@ PROGRAMS: Mapping[str, tuple[str | int, ...]] = {
     "service": ("lab.fuzz_service", "--count", 20_000),
     "clients": ("lab.clients",),
     "places": ("lab.places", 5_000),
-    "shapes": ("lab.shapes", "random", 2_000),
+    "shapes": ("lab.shapes", "plans", 2_000),
     "limits": ("lab.shapes", "limits", 2_000),
-    "all values": ("lab.symbolic_certificates", 1_000),
+    "all values": ("lab.shapes", "certificates", 1_000),
     "soak": ("lab.soak", 100),
 }
 """Maps a program's name to its module and arguments; an integer is the number of cases for a release."""

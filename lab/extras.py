@@ -4,8 +4,6 @@ Run it before a release. `pip install '.[NAME]'` creates each environment. The t
 in their own environment, in which they hide all packages that the extra does not require.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -8,8 +8,6 @@ A perfect packing is a rectangle of time and bytes that is cut into buffers. Eve
 plan has a lower peak than the rectangle's height, and the cut itself is such a plan.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -5,8 +5,6 @@ random models in six formats, whose live bytes are also counted without memplan'
 `tests/runtimes` tries a few cases.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Iterator

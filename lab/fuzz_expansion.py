@@ -5,8 +5,6 @@ sentence. A seed determines each file, which its format's drawing makes of large
 nesting, repeats, and references to itself.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import random

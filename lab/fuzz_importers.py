@@ -6,8 +6,6 @@ A broken file is a valid file with bytes cut out, flipped, spliced from another 
 determines each file.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import io
 import json

@@ -7,8 +7,6 @@ a 504, are counted but are no failures, because the random time limits are short
 requested every five milliseconds on its own connection; its latency counts from the scheduled time.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import base64
@@ -22,8 +20,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import httpx
+
 from lab.support.drawn_requests import draw_request
-from lab.support.served import ServerProcess, run_server
+from tests.support.machines import Machine, machines, server
 
 _PATIENCE_S, _STREAM_S = 120.0, 10.0
 """The seconds to wait for the start and for the end of a response; a waiting job's event stream may take long."""
@@ -58,9 +58,10 @@ def main() -> int:
     given, began = parser.parse_args(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="memplan-fuzz-") as folder:
         # Many of the requests set no time limit, so the server stops each request after ten seconds.
-        with run_server(Path(folder), max_time_limit_s="10") as own:
+        own = server("fuzzed", Path(folder), max_time_limit_s="10")
+        with machines(own):
             found = asyncio.run(_ask_server(own, given))
-        log = own.log.read_text().splitlines()
+        log = Path(folder, "fuzzed.log").read_text().splitlines()
     tracebacks = [line for line in log if line.startswith(("Traceback", "  File"))]
     health = sorted(found.health)
     row = {
@@ -76,7 +77,7 @@ def main() -> int:
     return 1 if found.wrong or tracebacks else 0
 
 
-async def _ask_server(own: ServerProcess, given: argparse.Namespace) -> _Findings:
+async def _ask_server(own: Machine, given: argparse.Namespace) -> _Findings:
     """Send the requests on several connections while measuring the latency of `/healthz`; return the outcomes."""
     found, numbers = _Findings(), iter(range(given.count))
 
@@ -102,9 +103,14 @@ async def _ask_server(own: ServerProcess, given: argparse.Namespace) -> _Finding
     return found
 
 
-async def _probe_health(own: ServerProcess, latencies: list[float]) -> None:
+async def _connect(own: Machine) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    url = httpx.URL(own.url or "")
+    return await asyncio.open_connection(url.host, url.port)
+
+
+async def _probe_health(own: Machine, latencies: list[float]) -> None:
     """Request `/healthz` until cancelled, and record each latency in seconds, counted from the scheduled time."""
-    reader, writer = await asyncio.open_connection(own.host, own.port)
+    reader, writer = await _connect(own)
     due = time.monotonic()
     while True:
         await asyncio.sleep(max(0.0, due - time.monotonic()))
@@ -116,9 +122,9 @@ async def _probe_health(own: ServerProcess, latencies: list[float]) -> None:
         due = max(due + _HEALTH_EVERY_S, time.monotonic())
 
 
-async def _exchange(own: ServerProcess, request: bytes) -> bytes:
+async def _exchange(own: Machine, request: bytes) -> bytes:
     """Send a request on a new connection, and return all bytes received until the server closes it."""
-    reader, writer = await asyncio.open_connection(own.host, own.port)
+    reader, writer = await _connect(own)
     parts: list[bytes] = []
     try:
         async with asyncio.timeout(_PATIENCE_S) as patience:

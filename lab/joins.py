@@ -6,8 +6,6 @@ without offsets, each packed alone; and a looser problem must not have the more 
 written as borders of memories, or relative pairs as one buffer, the plan costs the same within 1 percent.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -6,8 +6,6 @@ below what is said of them. Every `--every`th problem goes to Python too. `tests
 cases.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

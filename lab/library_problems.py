@@ -8,8 +8,6 @@ is left unchanged, except with `--again`. Further options write other files of t
 - `--version 1.1`: the version and the hash of the problem set.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections import Counter, defaultdict

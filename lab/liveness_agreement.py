@@ -3,8 +3,6 @@
 `test_liveness_analysis.py` runs a few hundred of these programs.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """Write docs/reference.md (all questions and commands) and the tables of fields in docs/formats.md."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

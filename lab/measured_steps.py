@@ -7,8 +7,6 @@ small convolutions need almost no scratch memory. So the device context in a row
 measured and reserved bytes of the other networks.
 """
 
-from __future__ import annotations
-
 import sys
 
 _MIB = 1 << 20

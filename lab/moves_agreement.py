@@ -6,8 +6,6 @@ out by a simulation that reads only its JSON. The verifier must accept the plans
 the simulation refuses.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sys

@@ -5,8 +5,6 @@ programs of least time within memory limits between the graph's peak and one byt
 A search of all programs confirms infeasible limits, least times and bounds. An independent checker checks the steps.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sys

@@ -6,8 +6,6 @@ found by enumeration. Then joins, swaps and runs (the steps of a proof by search
 that the checker accepts must still find an order with the least peak. The tests try a few graphs.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 from collections import Counter

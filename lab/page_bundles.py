@@ -4,8 +4,6 @@
 of each bundle contains the digest of the sources, so that a test can detect an outdated bundle.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import subprocess

@@ -6,8 +6,6 @@ and the live bytes with and without each buffer are recounted step by step. `tes
 runs some of the cases.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 from collections import Counter

@@ -6,8 +6,6 @@ output with the x86_64 wheel. A platform whose programs cannot run on this machi
 the exit status 1, unless `--without TAG` names it.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

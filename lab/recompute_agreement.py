@@ -6,8 +6,6 @@ point of another answer. A search of all programs must confirm infeasible limits
 N`, the graphs are training chains of N layers, without that search. The tests try a few graphs.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 from collections import Counter

@@ -5,8 +5,6 @@ compiles them. The files depend only on the commit: `--again` also builds them i
 differs.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import os

@@ -5,8 +5,6 @@ must equal the results of the search. `greedy_figures` evaluates a simple tiling
 side of the tile until the tile fits.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 from collections import Counter

@@ -8,8 +8,6 @@ must pass the verifier. Half of the jobs are plans, both easy and hard; the othe
 questions.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

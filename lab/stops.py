@@ -13,8 +13,6 @@ other outcome is printed, and makes the command fail. The last lines are a table
 includes two maxima over all stops: the number of further time checks and the CPU seconds from the stop to the end.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json
@@ -25,21 +23,21 @@ import time
 import traceback
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 from typing import Any
 
+import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from lab.support.drawn_calls import draw_call
-from lab.support.served import ServerProcess, exchange, run_server
 from memplan.planner.errors import InputError
 from memplan.questions import QUESTIONS
 from memplan.questions.question import Question
 from memplan.questions.question.wire import read_body_options, read_question
 from tests.runtimes.stopping import CheckCounter, stop_question
+from tests.support.machines import Machine, machines, server
 
 HERE, THERE = ("clock", "cancelled"), ("limit", "hang-up", "job", "memory")
 _MOMENTS = 20
@@ -163,7 +161,7 @@ def contradiction(name: str, body: dict[str, Any], whole: Any, found: Any) -> st
 
 
 async def stopped_there(
-    own: ServerProcess, drawn_question: DrawnQuestion, way: str, draw: random.Random, tally: Tally
+    own: Machine, drawn_question: DrawnQuestion, way: str, draw: random.Random, tally: Tally
 ) -> None:
     """Stop a question at a server: by a short limit, a closed connection or a cancelled job; count the outcome."""
     name, body, words = drawn_question
@@ -174,12 +172,12 @@ async def stopped_there(
     try:
         if way == "hang-up":
             async with asyncio.timeout(draw.random() * _LIMIT_S):
-                status, answer = _status_and_body(await exchange(own, f"/v1/{name}", content))
+                status, answer = await _exchange(own, f"/v1/{name}", content)
         elif way == "job":
             status, answer = await _cancelled_job(own, name, content, draw.random() * _LIMIT_S)
         else:
             async with asyncio.timeout(_PATIENCE_S):
-                status, answer = _status_and_body(await exchange(own, f"/v1/{name}", content))
+                status, answer = await _exchange(own, f"/v1/{name}", content)
     except TimeoutError:
         tally.add(name, "hung up" if way == "hang-up" else "wrong", f"{told}: no response within {_PATIENCE_S:g} s")
         return
@@ -187,22 +185,22 @@ async def stopped_there(
     tally.add(name, outcome, f"{told}: {says}")
 
 
-async def _cancelled_job(own: ServerProcess, name: str, content: bytes, after_s: float) -> tuple[int, bytes]:
+async def _cancelled_job(own: Machine, name: str, content: bytes, after_s: float) -> tuple[int, bytes]:
     """Submit a question as a job, cancel it after `after_s` seconds, and return (status, body of the result).
 
     The status is that of a direct call: 504 for a job that was cancelled without a result.
     """
-    status, answer = _status_and_body(await exchange(own, f"/v1/jobs?kind={name}", content))
+    status, answer = await _exchange(own, f"/v1/jobs?kind={name}", content)
     if status != 202:
         return status, answer
     path = f"/v1/jobs/{json.loads(answer)['id']}"
     await asyncio.sleep(after_s)
-    await exchange(own, path, b"", method="DELETE")
+    await _exchange(own, path, b"", "DELETE")
     give_up = time.monotonic() + _PATIENCE_S
     while time.monotonic() < give_up:
-        job = json.loads(_status_and_body(await exchange(own, path, b"", method="GET"))[1])
+        job = json.loads((await _exchange(own, path, b"", "GET"))[1])
         if job["state"] in ("succeeded", "cancelled"):
-            status, answer = _status_and_body(await exchange(own, f"{path}/result", b"", method="GET"))
+            status, answer = await _exchange(own, f"{path}/result", b"", "GET")
             return (504, answer) if status in (404, 409) else (status, answer)
         if job["state"] in ("failed", "expired"):
             error = str(job.get("error"))
@@ -211,9 +209,15 @@ async def _cancelled_job(own: ServerProcess, name: str, content: bytes, after_s:
     raise TimeoutError
 
 
-def _status_and_body(answer: bytes) -> tuple[int, bytes]:
-    head, _, body = answer.partition(b"\r\n\r\n")
-    return int(head[9:12] or 0), body
+async def _exchange(own: Machine, path: str, body: bytes, method: str = "POST") -> tuple[int, bytes]:
+    """Send a request on a new connection, and return (status, body) of the response; the status 0 if there is none."""
+    headers = {"Content-Type": "application/json"}
+    async with httpx.AsyncClient(timeout=None, trust_env=False, verify=False, headers=headers) as client:
+        try:
+            answer = await client.request(method, f"{own.url}{path}", content=body)
+        except httpx.TransportError as error:
+            return 0, repr(error).encode()
+    return answer.status_code, answer.content
 
 
 def _judge_answer(question: Question[Any], body: dict[str, Any], status: int, answer: bytes) -> tuple[str, str]:
@@ -241,12 +245,12 @@ def _judge_answer(question: Question[Any], body: dict[str, Any], status: int, an
 
 async def _stop_at_servers(count: int, seed: str, ways: tuple[str, ...], names: list[str], tally: Tally) -> None:
     """Stop `count` random questions at servers, several concurrently; also count faults in the servers' logs."""
-    with tempfile.TemporaryDirectory(prefix="memplan-stops-") as folder, ExitStack() as stack:
-        servers: dict[bool, ServerProcess] = {}
+    with tempfile.TemporaryDirectory(prefix="memplan-stops-") as folder:
+        servers: dict[bool, Machine] = {}
         for is_small in {way == "memory" for way in ways}:
             path = Path(folder) / str(is_small)
             path.mkdir()
-            servers[is_small] = stack.enter_context(run_server(path, **(_MEMORY if is_small else {})))
+            servers[is_small] = server(str(is_small), path, **(_MEMORY if is_small else {}))
         numbers = iter(range(count))
 
         async def ask() -> None:
@@ -256,10 +260,10 @@ async def _stop_at_servers(count: int, seed: str, ways: tuple[str, ...], names: 
                 drawn_question = draw_question(f"{seed} there", k, names[k // len(ways) % len(names)], _SIZES_THERE)
                 await stopped_there(servers[way == "memory"], drawn_question, way, draw, tally)
 
-        await asyncio.gather(*(ask() for _ in range(_AT_ONCE)))
-        for own in servers.values():
-            log = own.log.read_text()
-            for line in [line for line in log.splitlines() if " fault " in line or "is replaced" in line]:
+        with machines(*servers.values()):
+            await asyncio.gather(*(ask() for _ in range(_AT_ONCE)))
+        for log in Path(folder).glob("*/*.log"):
+            for line in [line for line in log.read_text().splitlines() if " fault " in line or "is replaced" in line]:
                 tally.wrong.append(line)
                 print(line, flush=True)
 

@@ -3,8 +3,6 @@
 The functions of questions get each option as a keyword, with the type that its model gives it.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 import subprocess

@@ -9,8 +9,6 @@ only a lower bound: the model must not start in a smaller one. The runtime does 
 tensors in use; models that start in a smaller arena for this reason are counted separately.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import shlex

@@ -7,8 +7,6 @@ integers. The ABI of the host is that of PyPI's `tflite_micro`, with compressed 
 flatbuffers, gemmlowp and ruy.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import subprocess

@@ -4,8 +4,6 @@ A log contains the output of `GreedyMemoryPlanner::PrintMemoryPlan`, in its curr
 Its lifetimes include their last step; the table keeps its offsets for `memplan verify`.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -3,8 +3,6 @@
 The programs are random. memplan's choice must minimise the bytes that are read from the slow memory.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 from collections import Counter

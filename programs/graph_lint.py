@@ -1,7 +1,5 @@
 """Warnings about probable mistakes in a graph of operations."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from memplan.planner.errors import excerpt

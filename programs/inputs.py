@@ -1,7 +1,5 @@
 """The inputs of questions about operations: graphs, programs, and the problems derived from them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from hashlib import sha256
 from typing import cast

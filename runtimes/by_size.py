@@ -1,7 +1,5 @@
 """Planners that sort buffers by size, and place each buffer in a gap between live buffers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from memplan.planner.model.problem import Problem

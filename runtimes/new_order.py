@@ -3,8 +3,6 @@
 The graph may lack some operations of the file, such as views and constants.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Hashable, Iterable, Sequence
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Planners that work like an allocator: they serve allocations and releases in time order, without lookahead."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from memplan.planner.model.problem import Problem

@@ -1,7 +1,5 @@
 """The sizes of paddings that model formats state only by a keyword, such as SAME."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 

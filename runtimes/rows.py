@@ -3,8 +3,6 @@
 The rows of tinygrad and XLA are in separate modules, because they need more code.
 """
 
-from __future__ import annotations
-
 import re
 
 from memplan.planner.extensions import Hook

@@ -1,7 +1,5 @@
 """libstdc++'s `std::sort`, for reimplemented C++ planners whose result depends on how it orders equal elements."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """Set-up of all tests: hypothesis profiles, build of the core, scheduling in groups, and the time limit."""
 
-from __future__ import annotations
-
 import fcntl
 import functools
 import os
@@ -62,7 +60,7 @@ def _foreign_highs() -> set[str]:
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[RunningServer]:
+def server() -> "Iterator[RunningServer]":
     """A server for all tests of a process that need no other settings, because each start takes 2 s of CPU."""
     from memplan.api.settings import Settings
     from tests.support.server import run_server

@@ -1,7 +1,5 @@
 """The table of the memory that a runtime needs for several models, on several processors or boards."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from memplan.questions.check.check import Check

@@ -1,7 +1,5 @@
 """Reports of checks as Markdown, SARIF, JUnit or JSON; the suffix of the report's file selects the format."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256

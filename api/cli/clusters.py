@@ -1,7 +1,5 @@
 """Look-up of the extension that runs the command lines of several files on a cluster of other machines."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

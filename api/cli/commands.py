@@ -1,7 +1,5 @@
 """The table of all commands. A command's module is imported only when the command runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 

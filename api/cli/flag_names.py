@@ -1,7 +1,5 @@
 """The spelling of option fields as command-line flags."""
 
-from __future__ import annotations
-
 import shlex
 
 from memplan.planner.errors import Option

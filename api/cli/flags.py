@@ -1,7 +1,5 @@
 """Generation of a command's flags from option models, and conversion of parsed flags to options."""
 
-from __future__ import annotations
-
 import types
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin

@@ -1,7 +1,5 @@
 """Help texts of commands as plain text: options in sections, 80 columns, no terminal graphics."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any

@@ -1,7 +1,5 @@
 """The program `memplan`: it runs a command, and turns signals and errors into exit statuses."""
 
-from __future__ import annotations
-
 import gc
 import os
 import sys

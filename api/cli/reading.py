@@ -1,7 +1,5 @@
 """The inputs of a command: their arguments and flags, and the order in which their files are read."""
 
-from __future__ import annotations
-
 import contextlib
 import shlex
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Answers from a service, verified locally: the flag `--server URL` of question commands."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from typing import Any

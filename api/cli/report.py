@@ -1,7 +1,5 @@
 """Text for terminals: summaries of plans, tables of pools and solvers, and bar charts of live bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TextIO

@@ -1,7 +1,5 @@
 """The end of a command: exit statuses, signal handlers, and the clock of its time limit."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """The files and standard streams of a command. Each error is one sentence that begins with the file's name."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os
@@ -159,7 +157,7 @@ def refuse_unwritable(path: str | None) -> None:
         raise FileError(f"{path}: permission denied", way=WAYS[errno.EACCES])
 
 
-def refuse_files(line: CommandLine) -> bool:
+def refuse_files(line: "CommandLine") -> bool:
     """Check all output files of a command line; return True if any of them is an extra file, such as a page.
 
     Raises InputError for a file that cannot be written, is also an input, is named twice, or has an unknown suffix.

@@ -1,7 +1,5 @@
 """Hints for command lines that click rejects: the flag, value or command that was probably intended."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches

@@ -4,8 +4,6 @@ Methods are named after HTTP calls: `client.plan(problem)` sends `POST /v1/plan`
 /v1/order`.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack

@@ -1,7 +1,5 @@
 """An asynchronous client of the service, on which the blocking client in `memplan.api.client.http` is built."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import time

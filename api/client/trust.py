@@ -1,7 +1,5 @@
 """A client's checks of a service's answers: terminal control characters are escaped, and false claims refuted."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Values received from the service: jobs, events, results of batches, and errors (subclasses of ServiceError)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass

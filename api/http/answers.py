@@ -1,7 +1,5 @@
 """The form in which a caller wants an answer: selected fields, a plan format, or an error status for a bad result."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import cache, partial
@@ -41,7 +39,7 @@ class AnswerWishes:
     fails: bool = False
 
     @classmethod
-    def from_request(cls, request: Request, answer: type[Any]) -> AnswerWishes:
+    def from_request(cls, request: Request, answer: type[Any]) -> "AnswerWishes":
         """Return the form that a request's query asks for; raises OptionError for fields that the answer lacks."""
         query: str = request.scope["query_string"].decode("latin-1")
         if not any(name in query for name in (FIELDS, FAIL)):  # Most queries contain neither name, so skip parsing.

@@ -1,7 +1,5 @@
 """The ASGI application of the service, which `memplan serve` and the container run."""
 
-from __future__ import annotations
-
 import sys
 from collections import defaultdict
 from collections.abc import AsyncIterator

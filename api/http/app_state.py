@@ -1,7 +1,5 @@
 """The state shared by all requests of a server: settings, store, plan cache, worker processes and threads."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -86,7 +84,7 @@ class Service:
         self._is_stopping = False
 
     @classmethod
-    def find_service(cls, request: Request) -> Service:
+    def find_service(cls, request: Request) -> "Service":
         """Return the service that answers a request."""
         return cast(Service, request.app.state.service)
 

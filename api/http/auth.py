@@ -5,8 +5,6 @@ A route depends on `may("plan")` to require a scope. By DNS rebinding, a malicio
 can still post to 127.0.0.1; browsers then send `Origin` and `Sec-Fetch-Site`, which reveal the page's site.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections import OrderedDict

@@ -1,7 +1,5 @@
 """Jobs, their events and queries for jobs, in the JSON form that callers send and receive."""
 
-from __future__ import annotations
-
 import json
 import re
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """ASGI layers around the routes: request ids, body accounting, headers, logs and metrics; a fast path for questions."""
 
-from __future__ import annotations
-
 import logging
 import re
 import secrets

@@ -1,7 +1,5 @@
 """The parts of `/openapi.json` that the types of the routes do not determine, such as bodies that may be files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Two queues of requests to be read: of all on the event loop, and of large bodies, within their time limits."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator

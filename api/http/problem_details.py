@@ -1,7 +1,5 @@
 """Errors as problem details (RFC 9457): `application/problem+json` with one sentence for each broken rule."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

@@ -4,8 +4,6 @@ The memory that parsing needs is estimated while the body arrives. JSON such as 
 but much memory, is therefore refused before it is parsed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Reading of submitted jobs: each consists of a question's request and the job's terms (priority and deadline)."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """The feed of job events: followers of a job are woken by its new events, whichever server wrote them."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """The jobs of a running server: maintenance of the store, job workers, and the event feed."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

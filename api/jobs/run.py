@@ -1,7 +1,5 @@
 """One run of a job: a child process works, the worker stores its reports, and the end state is written once."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

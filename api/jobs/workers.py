@@ -1,7 +1,5 @@
 """Job workers: they claim jobs from the store, run each in a child process, and write each end state once."""
 
-from __future__ import annotations
-
 import logging
 import secrets
 import threading

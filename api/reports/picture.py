@@ -6,8 +6,6 @@ relate a buffer to the peak: alive at the fullest time, ending above the bound, 
 of buffers that move.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape

@@ -31,9 +31,7 @@ def write_plan(plan: Plan, problem: Problem, plan_format: str) -> bytes:
     return PLAN_FORMATS[plan_format].write(plan, problem)
 
 
-def _list_of(
-    write: Callable[[VerifiedLayout, str], Mapping[str, bytes]],
-) -> Callable[[Plan, Problem], bytes]:
+def _list_of(write: Callable[[VerifiedLayout, str], Mapping[str, bytes]]) -> Callable[[Plan, Problem], bytes]:
     return lambda plan, problem: write(layout_of(problem, plan), "")[""]
 
 

@@ -1,7 +1,5 @@
 """Facts about each solver, for the command line and for HTTP."""
 
-from __future__ import annotations
-
 from pydantic import ConfigDict
 
 from memplan.planner.systems import reference_planners

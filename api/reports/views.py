@@ -1,7 +1,5 @@
 """Views, which are HTML pages of answers written by extensions, and the values that they display."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -65,5 +63,5 @@ answer_pages: Mapping[str, Hook[[str, Any], bytes]] = {
     "shapes": Hook("shapes-page"),
 }
 """Maps the name of an answer of a network to the function that returns its page, by a title and the answer."""
-add_pages: Hook[[FastAPI], None] = Hook("service-pages")
+add_pages: "Hook[[FastAPI], None]" = Hook("service-pages")
 """Adds the routes of the pages to the service."""

@@ -1,7 +1,5 @@
 """The admission queue: on arrival, a request gets a slot, starts to wait for one, or is refused."""
 
-from __future__ import annotations
-
 import asyncio
 import heapq
 import threading

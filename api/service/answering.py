@@ -8,8 +8,6 @@ run ──> plan in pools? ──> cached? ──no──> is it searched for? �
 ```
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Hashable

@@ -1,7 +1,5 @@
 """The task of answering one request, which `run` does in any process: for a caller, for a batch, or for a job."""
 
-from __future__ import annotations
-
 import pickle
 import time
 from collections.abc import Callable, Iterator

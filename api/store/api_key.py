@@ -1,7 +1,5 @@
 """API keys of callers: the text that the holder receives, and the hash that the database stores."""
 
-from __future__ import annotations
-
 import hmac
 import secrets
 from dataclasses import dataclass

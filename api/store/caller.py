@@ -1,7 +1,5 @@
 """The callers of the service, each with the scopes that its key grants."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, get_args
 

@@ -1,7 +1,5 @@
 """Column types that work alike in SQLite and PostgreSQL."""
 
-from __future__ import annotations
-
 import json
 import zlib
 from typing import Any

@@ -1,9 +1,6 @@
 """A database, either an SQLite file or PostgreSQL, with its connections and transactions."""
 
-from __future__ import annotations
-
 import importlib.util
-import logging
 import os
 import sqlite3
 import threading
@@ -39,7 +36,6 @@ _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR
 _FILL = "INSERT INTO probes SELECT repeat('memplan.', 240) FROM generate_series(1, 40)"
 """Ten pages of rows that PostgreSQL neither compresses nor stores elsewhere: inserting them grows an emptied table."""
 T = TypeVar("T")
-_LOG = logging.getLogger("memplan")
 
 
 class Database:
@@ -58,7 +54,7 @@ class Database:
         self._file: FileIO | None = None  # Closing the file would drop SQLite's locks, so keep the file open.
 
     @classmethod
-    def open(cls, url: str | None, folder: Path, connections: int = CONNECTIONS) -> Database:
+    def open(cls, url: str | None, folder: Path, connections: int = CONNECTIONS) -> "Database":
         """Open the database at `url`, or by default a file in `folder`; raises OptionError or StoreError.
 
         A missing folder is created. For PostgreSQL, at most `connections` connections are opened, besides one that

@@ -1,7 +1,5 @@
 """The disk of the SQLite file: its free space, and a reserve that allows jobs to be removed when the disk is full."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from contextlib import suppress

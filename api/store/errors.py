@@ -10,8 +10,6 @@ MemplanError
 ```
 """
 
-from __future__ import annotations
-
 from memplan.planner.errors import InputError, MemplanError
 
 

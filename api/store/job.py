@@ -1,7 +1,5 @@
 """Jobs in the form that the database stores: a job waits, runs, and ends in one of the final states."""
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections.abc import Mapping
@@ -115,7 +113,7 @@ class WorkAnswer:
         return to_json([self.status, self.is_plan]) + b"\n" + self.content
 
     @classmethod
-    def unpack(cls, data: bytes) -> WorkAnswer:
+    def unpack(cls, data: bytes) -> "WorkAnswer":
         """Return the answer that was packed."""
         head, _, content = data.partition(b"\n")
         status, is_plan = from_json(head)

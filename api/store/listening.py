@@ -1,7 +1,5 @@
 """A PostgreSQL connection that notifies workers of waiting jobs and cancellations."""
 
-from __future__ import annotations
-
 import secrets
 import threading
 from collections.abc import Callable

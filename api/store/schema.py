@@ -4,8 +4,6 @@ Times are UTC, in seconds since 1970. Large values are in separate tables, since
 change.
 """
 
-from __future__ import annotations
-
 from sqlalchemy import (
     BigInteger,
     Boolean,

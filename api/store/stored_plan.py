@@ -1,7 +1,5 @@
 """A known plan as the database stores it; clients can import this module without a database driver."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

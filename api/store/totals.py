@@ -4,8 +4,6 @@ A transaction collects its changes and writes them last, in a fixed order, so th
 them. Each total is the sum of several rows, so that servers that write simultaneously rarely wait for each other.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections import Counter
 from typing import Literal

@@ -1,7 +1,5 @@
 """SQL statements that differ between SQLite and PostgreSQL."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar

@@ -3,8 +3,6 @@
 Tasks arrive on standard input; the message True or False requests the running task to end early, True for other tasks.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import gc
 import logging.config

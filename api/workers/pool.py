@@ -1,7 +1,5 @@
 """A pool of child processes, one task each. A child that exceeds its deadline or memory is killed and replaced."""
 
-from __future__ import annotations
-
 import logging
 import pickle
 import threading

@@ -3,8 +3,6 @@
 A new process imports modules for more than a second; a fork is ready within milliseconds and shares their memory.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import signal
@@ -32,7 +30,7 @@ class Template:
         self._process: subprocess.Popen[bytes] | None = None
         self._asking, self._is_closed = threading.Lock(), False
 
-    def fork(self) -> ForkedChild:
+    def fork(self) -> "ForkedChild":
         """Return a new child that waits for tasks; raises EOFError if even a restarted template ends at once."""
         reads, gives = os.pipe()
         hears, answers = os.pipe()

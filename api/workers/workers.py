@@ -1,7 +1,5 @@
 """Tasks in child processes for an event loop."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable

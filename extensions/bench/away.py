@@ -1,7 +1,5 @@
 """Benchmark runs on a cluster, whose machines first report missing packages and then get each run with its problem."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import replace

@@ -3,8 +3,6 @@
 Each machine of the cluster needs the same version of memplan, but no files of this machine.
 """
 
-from __future__ import annotations
-
 import socket
 import threading
 import time

@@ -1,7 +1,5 @@
 """The command `memplan bench`, which runs solvers on suites of problems, or compares two files of results."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

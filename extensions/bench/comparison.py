@@ -4,8 +4,6 @@ Medians over the seeds are compared for the runs that are in both files. Machine
 times are compared by geometric means over the instances, relative to the times of other planners in both files.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass

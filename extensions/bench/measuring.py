@@ -1,7 +1,5 @@
 """The measurement of a run in a separate process, whose time is measured and limited by the parent process."""
 
-from __future__ import annotations
-
 import math
 import os
 import platform

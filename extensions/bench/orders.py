@@ -3,8 +3,6 @@
 Each order is checked, and its live peak is recomputed from the graph and the order alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

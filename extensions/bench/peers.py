@@ -5,8 +5,6 @@ raises OptionError for a problem that it cannot express. memplan's verifier chec
 `memplan bench` can also measure any such function, given by the name `module:function`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Plots of benchmark results over time: how good the plans of each solver are, and how many runs it has solved."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from math import ceil, floor, log10
 

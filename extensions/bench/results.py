@@ -1,7 +1,5 @@
 """Benchmark results: one JSON line per run, written immediately, so that an interrupted benchmark can resume."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The jobs of a benchmark: listing all jobs, finding those without a result, and running jobs in parallel."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from itertools import islice, product

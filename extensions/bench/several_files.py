@@ -1,7 +1,5 @@
 """One command on many files, run on a cluster whose machines get shares of several files and return the results."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress

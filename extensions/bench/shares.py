@@ -3,8 +3,6 @@
 A share contains its input files, and its output files are sent back, so the machine needs only memplan.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stderr

@@ -1,7 +1,5 @@
 """The steps of `memplan bench`: run jobs, write result rows, print a report, and compare two files of results."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

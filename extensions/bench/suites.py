@@ -1,7 +1,5 @@
 """Suites: folders of problem files for `memplan bench`, with peaks and pools from a listing in the folder."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

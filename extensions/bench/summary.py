@@ -1,7 +1,5 @@
 """Summaries of result rows for each solver, on each instance and over all instances, and their report as text."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ Work outside of the solver (imports, reading files, loading kernels) is done bef
 plan is checked after `done`.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The answer of `cascade`: points (Pareto-optimal cascades) of falling peak, each with a verified plan."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -292,7 +290,7 @@ class CascadeAnswer(AnswerOfFile):
         """The positions of the points that were executed by value."""
         return tuple(k for k, point in enumerate(self.points) if point.checked_by_value)
 
-    def add_plans(self, position: int | Literal["all"]) -> CascadeAnswer:
+    def add_plans(self, position: int | Literal["all"]) -> "CascadeAnswer":
         """Return the answer in which every point, or only the point at a position, has its problem and plan.
 
         A negative position counts from the end. Raises OptionError for a position without a point.

@@ -1,7 +1,5 @@
 """The command `memplan cascade`: prints points, and can write C, a script, a page, and a split model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The hint for a model without a fitting plan: a cascade (operations in stripes) with which the model would fit."""
 
-from __future__ import annotations
-
 from memplan.extensions.cascade.cascade import CascadeOptions, cascade
 from memplan.planner.errors import InputError
 from memplan.planner.foreign.reading import detect

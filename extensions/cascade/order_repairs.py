@@ -1,7 +1,5 @@
 """Repairs of graphs that do not fit: in-place outputs, another order, recomputation, or stripes, each with a plan."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

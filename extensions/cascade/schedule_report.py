@@ -1,7 +1,5 @@
 """Schedule scripts: points of a cascade in the directives of loop-scheduling languages such as Halide."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from memplan.extensions.cascade.answer import CascadePoint

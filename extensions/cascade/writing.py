@@ -1,7 +1,5 @@
 """The files written for orders and cascades: models with reordered or split operations, and C programs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 

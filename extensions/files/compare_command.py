@@ -1,7 +1,5 @@
 """The command `memplan compare`, which compares one file, or several files one after the other."""
 
-from __future__ import annotations
-
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.asking import answer_of_call, end_call, read_call, write_answer
 from memplan.api.cli.flags import ON

@@ -1,7 +1,5 @@
 """The command `memplan convert`, which answers the question `convert` and writes the output files."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

@@ -3,8 +3,6 @@
 Forms differ in the order of operators, in operators split into parts, and in a plan inside the file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -76,7 +74,7 @@ class FormSearch:
                 best = self._best_form_in_parts(graph, best)
         return best
 
-    def _best_form_in_parts(self, graph: OperationGraph, best: DeviceForm) -> DeviceForm:
+    def _best_form_in_parts(self, graph: "OperationGraph", best: DeviceForm) -> DeviceForm:
         """Return the smallest split form (rewritten model) found, or `best` if none is smaller.
 
         Cascades with the fewest multiplications come first, until a form of a cascade fits the option `fit`.

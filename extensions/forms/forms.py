@@ -3,8 +3,6 @@
 An unrolled cascade runs operations on parts of tensors, one after the other, without loops.
 """
 
-from __future__ import annotations
-
 from bisect import insort
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -66,7 +64,7 @@ class RewritableModel:
             raise refused
 
 
-def _promising_forms(forms: Sequence[Rewriting], most: int) -> list[Rewriting]:
+def _promising_forms(forms: "Sequence[Rewriting]", most: int) -> "list[Rewriting]":
     """Return the promising forms (rewritten models), in increasing order of bytes (`needed`).
 
     A form is promising if fewer than `most` other forms beat it, by fewer bytes without more multiplications (`macs`).

@@ -5,24 +5,13 @@ Split operators do not pad: if a part extends beyond the border, a PAD adds the 
 tensorflow/compiler/mlir/lite/schema/schema.fbs. A field's number is its position there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from memplan.extensions.cascade.regions.regions import Span
 from memplan.extensions.forms.in_parts_source import BY_PIXEL, PADDED, TfliteSource, TfliteTensors
 from memplan.extensions.forms.unrolled import PartStep, UnrolledCascade
 from memplan.planner.errors import OperationsError, excerpt
-from memplan.runtimes.flatbuffer import (
-    Field,
-    NewTable,
-    Numbers,
-    OldReference,
-    Scalar,
-    Table,
-    Tables,
-    prepend_root,
-)
+from memplan.runtimes.flatbuffer import Field, NewTable, Numbers, OldReference, Scalar, Table, Tables, prepend_root
 from memplan.runtimes.tflite.model import OFFLINE_PLAN, Operator, read_model
 
 # Numbers of operators in TFLite's BuiltinOperator, then numbers of the operators' options in BuiltinOptions

@@ -1,7 +1,5 @@
 """A model to be split: which operator and tensor of its file a graph refers to, and which operators can be split."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Container, Mapping, Sequence
 from typing import Literal

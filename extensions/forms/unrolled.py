@@ -5,8 +5,6 @@ reader. A reader gets the rows and columns that it needs by slicing parts and jo
 contents of a ring buffer. Inputs of a region are freed part by part; only operations that run whole need whole tensors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate

@@ -5,8 +5,6 @@ better plan changes only its own member. The files are unpacked next to the arch
 note file there records the archive's hash.
 """
 
-from __future__ import annotations
-
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path

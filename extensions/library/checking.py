@@ -1,7 +1,5 @@
 """The check of the library: its fingerprints, and its plans and certificates by checkers independent of memplan."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from memplan.extensions.library.entries import VERSION, Entry, ProblemLibrary

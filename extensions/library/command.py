@@ -1,7 +1,5 @@
 """The command `memplan library`, which lists, checks and extends the problems and their best known plans."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 The files of the problems are in an archive next to the table, which is unpacked when a file is first needed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache

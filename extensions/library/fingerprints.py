@@ -5,8 +5,6 @@ coloured nodes. Each colour is refined by the neighbours' colours until the numb
 sorted colours are hashed. Equal problems have equal fingerprints. In rare cases, different problems do so too.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from hashlib import sha256

@@ -3,8 +3,6 @@
 Plans of cascades have no value here, because no checker supports them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 The rows are those of bench, which summarises them. A plan is optimal if it has the proved bound of its problem.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shlex

@@ -1,7 +1,5 @@
 """Submissions of plans and certificates to the library: independent checkers check each, and a verdict is returned."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import date
 from typing import Literal

@@ -1,7 +1,5 @@
 """The command `memplan mcp`: offers every question to assistants in editors as a Model Context Protocol tool."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The demands of buffers on shared objects (lifetimes, widths, heights), and the cost of an assignment to objects."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -6,8 +6,6 @@ many equal pools as the bound says, and adds a pool whenever it is proved that t
 is planned separately to reduce its bytes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import lcm
 from typing import Any

@@ -6,8 +6,6 @@ sizes do not suffice, an interval of live sets proves that no smaller sizes do e
 object or one more object, of a size that occurs in this interval.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right, insort
 from heapq import heappop, heappush
 from itertools import groupby

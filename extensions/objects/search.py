@@ -1,7 +1,5 @@
 """The search for shared objects of minimum total size: heuristics, an exact sweep, all partitions, and local search."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ time; by breadth; in time order with the closest size; and by equal sizes only. 
 assigns by size. Relay's rules are in `memplan.runtimes.tvm.relay_tokens`.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Mapping
 

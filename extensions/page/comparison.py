@@ -1,7 +1,5 @@
 """The page that compares two plans: it shows both plans, the moved buffers, and why each pool's peak grew."""
 
-from __future__ import annotations
-
 from pydantic_core import to_jsonable_python
 
 from memplan.api.reports.views import PlanOf

@@ -1,7 +1,5 @@
 """The file page: one HTML file with scripts, styles and views of plans, which needs no network."""
 
-from __future__ import annotations
-
 import html
 import json
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,6 @@
 This module needs only the standard library, because a release makes a page where no other package is installed.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html

@@ -3,8 +3,6 @@
 Neither page loads anything from other servers or runs an inline script, because its security policy forbids both.
 """
 
-from __future__ import annotations
-
 import mimetypes
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Pages about several plans: charts whose points open plans (frontiers, orders, cascades), and peaks over symbols."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -3,8 +3,6 @@
 HiGHS is not trusted: its multipliers are rounded to integers, and these integers prove each bound exactly.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ The candidates are 0, the ends of reserved ranges, and the ends of placed buffer
 bytes with it at a cost. Several orders of buffers and first fit are tried, and the cheapest plan is returned.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from random import Random
 

@@ -7,8 +7,6 @@ by a number and rounding them up keeps this inequality valid. The bound is the s
 multiplier.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Buffers of different parts may share bytes at no price, so each part may use the
 its part, and placed last, if its neighbours can never block all of its possible starts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -70,13 +68,13 @@ class Piece:
         reserved = np.ascontiguousarray(self.reserved)
         return PieceTable(size, lowest, highest, step, first, other, price, grid, gap, reserved, self.shift)
 
-    def restrict(self, chosen: I64) -> Piece:
+    def restrict(self, chosen: I64) -> "Piece":
         """Return the piece that has only the chosen buffers, in the same units."""
         own = {name: getattr(self, name)[chosen] for name in ("members", "size", "lowest", "highest", "step")}
         both = {name: getattr(self, name)[np.ix_(chosen, chosen)] for name in ("price", "grid", "gap")}
         return Piece(**own, **both, reserved=self.reserved, shift=self.shift, unit=self.unit)
 
-    def coarsen(self) -> Piece:
+    def coarsen(self) -> "Piece":
         """Return the piece in larger units; some cheapest plan has only integer offsets in these units."""
         # If no buffer can move down, offsets are sums of sizes, bounds, gaps and grids: take their common divisor.
         grids = self.grid[self.grid > 1]

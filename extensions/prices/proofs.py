@@ -1,7 +1,5 @@
 """Writes the certificate of a lower bound on the cost of reuse: the cliques and multipliers of all parts."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from memplan.extensions.prices.cuts import MOST_PAIRS, CutBound, cut_bounds

@@ -4,8 +4,6 @@ Each other piece gets a short exact search, a random walk (annealing) and lower 
 price is proved minimal or the time is over. A deterministic search counts its work instead of time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace

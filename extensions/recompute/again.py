@@ -1,7 +1,5 @@
 """Rules for recomputation: which operations may run again, and which operations their second run must precede."""
 
-from __future__ import annotations
-
 from memplan.programs.operations.graph import OperationGraph
 
 Behind = frozenset[int]

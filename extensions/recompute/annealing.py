@@ -3,8 +3,6 @@
 It tries changes that a greedy search cannot make: other orders, earlier reruns, and a separate clone for each reader.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Sequence
 

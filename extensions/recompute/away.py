@@ -4,8 +4,6 @@ Consider the tensors that every order needs both before and after an operation: 
 it runs and are recomputed later. The cheapest choice of these tensors costs no more than any program.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ A value is identified by its origin in the given graph, and memory is a list of 
 must read the same values as in that graph. The check shares no code with the building of clones, orders or plans.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ A drop is a time in which a tensor is not kept. The budgets do not depend on the
 to one limit also serve other limits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from memplan.extensions.recompute.annealing import Annealing

@@ -3,8 +3,6 @@
 OR-Tools and highspy cannot share a process, and a time limit is exact only if a process can be killed.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

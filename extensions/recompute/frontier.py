@@ -1,7 +1,5 @@
 """The Pareto frontier of recomputation: points of falling peak and rising cost, each ordered, planned and checked."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """The search for the cheapest program within a budget in bytes, and for lower bounds on the cost of all programs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The search for programs whose peaks are within a limit, with lower bounds on the cost of all such programs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import ceil, inf

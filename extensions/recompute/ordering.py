@@ -3,8 +3,6 @@
 An order without clones has the least cost, so the other search ends once the plan of such an order is within the limit.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -53,7 +51,7 @@ class Ordering:
     @contextmanager
     def search_in_parallel(
         self, costs: Sequence[int], limit: int, first: RecomputedPoint | None, control: Control
-    ) -> Iterator[ParallelOrderSearch]:
+    ) -> "Iterator[ParallelOrderSearch]":
         """Search for an order in a thread until its plan is within a limit; if work is counted, before the block runs.
 
         `first` is the point of the first order, if it was planned; its plan exceeds the limit. Leaving the block ends

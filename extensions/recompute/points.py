@@ -1,7 +1,5 @@
 """The points of a recomputation frontier: each program is ordered, planned, and checked by executing it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 

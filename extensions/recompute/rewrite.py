@@ -1,7 +1,5 @@
 """Conversion of programs, which run some operations several times, to graphs in which each run is one operation."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

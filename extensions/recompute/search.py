@@ -4,8 +4,6 @@ The search prefers drops that remove many excess bytes per cost; an outdated val
 the top of the queue. At the end, unneeded drops are undone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from heapq import heapify, heappop, heappush

@@ -5,8 +5,6 @@ run one after another. A tensor that is written before a snapshot and needed aft
 later. The constraints state only such facts, which hold for every order and any number of runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

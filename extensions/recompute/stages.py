@@ -6,8 +6,6 @@ memory at the moment, and the operations that each stage runs at least once. Eve
 number of runs, satisfies the constraints below; only the order inside a stage is not modelled.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 from math import gcd

@@ -1,7 +1,5 @@
 """The complete search for the cheapest program of a small graph, over all orders and repetitions of its operations."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The stays of tensors (times between two uses), and the peak and cost of programs that drop some of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

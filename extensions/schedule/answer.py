@@ -1,7 +1,5 @@
 """The answer of `schedule`: steps, their tiles, and the tensors that stay in the fast memory after each step."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from pydantic import Field
@@ -127,7 +125,7 @@ class ScheduleAnswer(AnswerOfFile):
     @classmethod
     def from_run(
         cls, run: Run, target: Target, objective: Objective, bound: float, proof: Proof | None, **others: Any
-    ) -> ScheduleAnswer:
+    ) -> "ScheduleAnswer":
         """Return the answer for simulated steps, with the figures of these steps and the lower bound."""
         value, times = float(getattr(run, objective)), list[float]()
         for step in run.figures:

@@ -1,7 +1,5 @@
 """The command `memplan schedule`, which can also write a page of the schedule."""
 
-from __future__ import annotations
-
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.asking import answer_of_call, end_call, read_call, write_answer, write_beside
 from memplan.api.cli.question_command import command_of

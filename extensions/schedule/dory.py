@@ -5,8 +5,6 @@ The names that nodes use for their inputs and outputs identify the tensors; a te
 Source: dory/Parsers in pulp-platform/dory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any

@@ -1,7 +1,5 @@
 """The inputs of the question `schedule`: a network, and a target (the machine)."""
 
-from __future__ import annotations
-
 from memplan.extensions.schedule import dory
 from memplan.planner import formats
 from memplan.planner.errors import OptionError, ProblemError

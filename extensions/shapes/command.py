@@ -1,7 +1,5 @@
 """The command `memplan shapes`, which can also write an HTML page of curves, and source code that computes offsets."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from memplan.api.cli.advice import CommandLine

@@ -1,7 +1,5 @@
 """The largest values of one or two symbols for which a problem fits within a capacity."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 

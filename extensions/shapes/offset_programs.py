@@ -1,7 +1,5 @@
 """Offset programs, from which the offsets follow for all values of the symbols, and their evaluation."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """Source code of offset programs: a generated function from the values of the symbols to the peak and all offsets."""
 
-from __future__ import annotations
-
 import keyword
 import re
 from collections import Counter

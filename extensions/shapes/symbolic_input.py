@@ -1,7 +1,5 @@
 """The inputs and options of questions about problems whose sizes are expressions over symbols."""
 
-from __future__ import annotations
-
 import re
 from hashlib import sha256
 from typing import Annotated, Any

@@ -4,8 +4,6 @@ A model reader computes with numbers that record how they depend on symbols, so 
 several values of the symbols, the problem is then compared with problems read with plain numbers as dimensions.
 """
 
-from __future__ import annotations
-
 import keyword
 import re
 from collections.abc import Iterator, Mapping

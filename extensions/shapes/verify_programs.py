@@ -1,7 +1,5 @@
 """The verification of offset programs at given values of the symbols, independent of the code that computes them."""
 
-from __future__ import annotations
-
 import ast
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

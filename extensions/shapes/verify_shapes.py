@@ -1,7 +1,5 @@
 """The verification of symbolic offsets from another system, for all values of the symbols."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import islice

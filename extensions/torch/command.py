@@ -3,8 +3,6 @@
 It is a command only, not a question that the service answers, because it runs the caller's code.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`memplan fits` for a ggml graph: whether its weights and a plan of all other tensors fit a capacity."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from memplan.planner.errors import FormatError

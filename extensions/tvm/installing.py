@@ -1,7 +1,5 @@
 """Installation of memplan's passes in every pipeline of Relax, which needs no change in the pipelines."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tvm import relax

@@ -5,8 +5,6 @@ buffers into additional outputs of the PrimFunc and of the `R.call_tir` that cal
 contains them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The loop nests of a kernel and the parameters that each nest uses, so that lifetimes can be shorter than a call."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any

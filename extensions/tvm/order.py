@@ -3,8 +3,6 @@
 Calls in a dataflow block are pure, so every order is legal in which each call follows the calls that make its inputs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

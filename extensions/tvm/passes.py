@@ -1,7 +1,5 @@
 """The pass `PlanMemory`, which plans the memory of a module and replaces TVM's StaticPlanBlockMemory."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

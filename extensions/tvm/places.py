@@ -1,7 +1,5 @@
 """Places tensors in storages, at offsets that memplan's planner computes and memplan's verifier checks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Rewrites a Relax function so that it first allocates storages and then places its tensors in them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

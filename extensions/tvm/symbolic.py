@@ -1,7 +1,5 @@
 """Offsets as expressions of a function's symbols: one plan holds for all symbol values, and each call evaluates it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce

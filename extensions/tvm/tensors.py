@@ -5,8 +5,6 @@ kernels that write it. Lifetimes follow the rules of TVM's StaticPlanBlockMemory
 references to their arguments. Returned tensors, and arguments of other calls, get their own storages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property

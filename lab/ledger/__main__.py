@@ -10,8 +10,6 @@ whose names start with it. The exit status is 1 if a row is worse.
   which rows become worse.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections import defaultdict

@@ -3,8 +3,6 @@
 Its answer has a status, values, a bound, and who found and proved it.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """Compares a ledger row with the current answer to its question, and records new answers."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace

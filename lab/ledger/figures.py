@@ -1,7 +1,5 @@
 """Writes the ledger's table in `docs/benchmarks.md`, between its mark and `<!-- end -->`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

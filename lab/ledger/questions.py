@@ -1,7 +1,5 @@
 """The questions of the ledger: one about each problem of the library, and some about other problems."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from lab.ledger.answers import FOLDERS

@@ -1,7 +1,5 @@
 """The rows of the ledger: questions with recorded answers, and the least counted work that gives each answer."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,7 +20,7 @@ class Answer:
     by: list[str]
     cpu_s: float
 
-    def is_worse_than(self, other: Answer) -> bool:
+    def is_worse_than(self, other: "Answer") -> bool:
         """Return True if this answer has a worse status, number of values, value or bound than the other answer."""
         own, others = ((each.rank, -len(each.values), each.values) for each in (self, other))
         has_less_bound = other.bound is not None and (self.bound is None or self.bound < other.bound)

@@ -1,7 +1,5 @@
 """Runs random cases for all lab programs that compare results; it prints each fault and counts the outcomes."""
 
-from __future__ import annotations
-
 import time
 from argparse import ArgumentParser
 from collections import Counter
@@ -46,14 +44,6 @@ def run_cases(
                 done = f"{blocks[k - 1].stop - first:,} cases, {found} faults, {time.monotonic() - began:.0f} s"
                 print(f"{done}: {counted}" if counted else done, flush=True)
     return 1 if found else 0
-
-
-def exit_status(tally: Counter[str], n_faults: int) -> int:
-    """Print the tally and the number of faults; return 1 if there are faults, else 0."""
-    for what, count in sorted(tally.items()):
-        print(f"{count:>8,}  {what}")
-    print(f"{n_faults:>8,}  faults")
-    return 1 if n_faults else 0
 
 
 def _run_block(faults: Faults, seeds: range) -> tuple[Counter[str], list[str]]:

@@ -1,7 +1,5 @@
 """Small random problems for comparing certificates with brute force, and that comparison."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterator
 

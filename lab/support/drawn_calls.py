@@ -1,7 +1,5 @@
 """Random requests for all questions, with inputs of every kind and size and with any options that schemas allow."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -4,8 +4,6 @@ A flood is a body of at most 64 KB that costs far more to process than to send: 
 buffers.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Problems of any size that combine two features, and the check of the solvers' plans for them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations

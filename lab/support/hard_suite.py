@@ -5,8 +5,6 @@ which a few percent of the buffers were removed or shrunk, and tight problems, w
 more problems choose which buffers to place in a scratchpad (a small fast memory): `python -m lab.ledger scratchpad`.
 """
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,15 +1,12 @@
 """Request bodies, for all questions, that load a server heavily: many rows, many pairs or long lists of options."""
 
-from __future__ import annotations
-
 import json
 import random
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 Data = dict[str, Any]
-Rows = list[Data]
 
 
 def problem(count: int, seed: int = 0) -> Data:
@@ -64,58 +61,6 @@ def problem_body(name: str, content: Data) -> Data:
     if name == "convert":
         return {"file": content, "plan": placements(count), "options": {"to": "c"}}
     return {"problem": content} | more.get(name, {})
-
-
-_OF_PROBLEMS = (*("plan", "explain", "certify", "verify", "sweep", "check", "convert"),)
-_SIZES: Mapping[str, Callable[[str], Data]] = {
-    "20,000 buffers": lambda name: problem_body(name, problem(20_000)),
-    "100,000 buffers": lambda name: problem_body(name, problem(100_000)),
-    "bank of 440": lambda name: problem_body(name, bank(440)),
-    "bank of 1,400": lambda name: problem_body(name, bank(1_400)),
-}
-
-
-def heavy_bodies(rows: float = 1.0) -> dict[tuple[str, str], Callable[[], Data]]:
-    """Map (question, kind of input) to a function that builds a heavy body; `rows` scales the number of its rows."""
-
-    def row_count(count: int) -> int:
-        """Return a number of rows, scaled by `rows` but at least 10."""
-        return max(10, int(count * rows))
-
-    found: dict[tuple[str, str], Callable[[], Data]] = {
-        (name, words): (lambda name=name, make=make: make(name))  # type: ignore[misc]
-        for name in _OF_PROBLEMS
-        for words, make in _SIZES.items()
-        if rows == 1.0 or not words.startswith("100")
-    }
-    for count in (2_000, 30_000):
-        for name in ("order", "cascade", "explain"):
-            more = {"capacity": 1 << 20} if name == "explain" else {}
-            found[name, f"{count:,} operations"] = lambda count=count, more=more: {
-                "graph": graph(row_count(count)),
-                **more,
-            }  # type: ignore[misc]
-    found["liveness", "100,000 statements"] = lambda: {"operations": statements(row_count(100_000))}
-    found["liveness", "compared"] = lambda: {"operations": statements(row_count(20_000)), "options": {"compare": True}}
-    found["liveness", "20,000 statements and a plan"] = lambda: {
-        "operations": statements(row_count(20_000)),
-        "plan": placements(10),
-    }
-    found["convert", "200,000 rows"] = lambda: file_body(row_count(200_000))
-    found["compare", "100,000 rows"] = lambda: file_body(row_count(100_000))
-    found["sweep", "changes of 500,000"] = lambda: {"problem": problem(3), "changes": [[{"a": 1}] * row_count(500_000)]}
-    found["sweep", "500,000 names"] = lambda: {
-        "problem": problem(3),
-        "sizes": {f"p{k}": [1] for k in range(row_count(500_000))},
-    }
-    found["liveness", "500,000 pairs"] = lambda: {
-        "operations": {
-            "functions": {
-                "main": {"buffers": [], "body": [{"op": "a", "may_overwrite": [["a", "b"]] * row_count(500_000)}]}
-            }
-        }
-    }
-    return found
 
 
 def body_bytes(content: Data, limit_s: float) -> bytes:

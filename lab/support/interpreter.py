@@ -4,8 +4,6 @@ A program is the JSON object of the question `liveness`, with few statements. A 
 least once if its number of trips is known.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Runs certificate checkers as long-running processes, so that checking 100,000 certificates takes only minutes."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Random problems of 40 buffers or more that are drawn around a known plan, so this plan follows all of their rules."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ This module is also a planner: python -m lab.support.library_answers KIND PROBLE
 is 1 if the problem has no solution.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import sys

@@ -1,7 +1,5 @@
 """Computes lifetimes and overwritten buffers by brute force, from all executions of a program."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 

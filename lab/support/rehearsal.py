@@ -1,7 +1,5 @@
 """Rehearse a release: run the commands of RELEASING.md in a clone of the last commit, whose origin is a clone, too."""
 
-from __future__ import annotations
-
 import datetime
 import os
 import re

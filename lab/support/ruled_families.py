@@ -1,7 +1,5 @@
 """Small random problems whose constraints often raise the optimum above the lower bound; see `lab.families`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

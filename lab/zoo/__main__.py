@@ -5,8 +5,6 @@ weights, in a separate process. `FOLDER/plans` gets its buffers in the given ord
 operations. If a model fails, crashes or exceeds its CPU seconds, a line states the reason.
 """
 
-from __future__ import annotations
-
 import argparse
 import multiprocessing
 import resource

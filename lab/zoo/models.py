@@ -4,8 +4,6 @@ A `Model` has a package, a family (the module that defines it) and a name. Withi
 The first models of all families come before all second models, and so on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +13,6 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_leaves
 
-SOURCES = ("timm", "torchvision", "transformers")
 _SMALL = ("test", "zepto", "atto", "femto", "pico", "nano", "mini", "tiny", "micro", "small", "lite", "base")
 _LARGE = ("large", "huge", "giant", "gigantic", "enormous", "_7b", "_5b", "_1b", "so400m", "xlarge", "xxlarge")
 _TEXT, _SECOND = 128, 16_000

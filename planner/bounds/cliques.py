@@ -1,7 +1,5 @@
 """The search for heavy cliques of conflicting buffers, which can need more bytes than any live set."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from memplan.planner.instance.instance import Instance

@@ -1,7 +1,5 @@
 """Explanations of infeasibility, each as one sentence for people."""
 
-from __future__ import annotations
-
 from memplan.planner.errors import count_text, excerpt
 from memplan.planner.instance.legal_offsets import last_end
 from memplan.planner.model.entries import FIELDS

@@ -1,7 +1,5 @@
 """Suggestions for unknown words, from a table of words that other tools use, or else the most similar known word."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """Errors for missing packages; each names the command that installs the package as an extra of memplan."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 

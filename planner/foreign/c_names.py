@@ -1,7 +1,5 @@
 """Names and constants that are valid both in C and in linker scripts."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable

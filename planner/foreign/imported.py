@@ -4,8 +4,6 @@ A reader must refuse wrong bytes with an error about the file. If another except
 every entrance says so. Files with lifetimes only, such as compilers' dumps, have no operations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -55,7 +53,7 @@ _PROPOSED = (1, 64, 512)
 
 
 def add_size_advice(
-    error: OpenSizesError, options: ModelOptions, read: Callable[[ModelOptions], ImportedProblem]
+    error: OpenSizesError, options: ModelOptions, read: "Callable[[ModelOptions], ImportedProblem]"
 ) -> FormatError:
     """Return an error about unknown sizes that proposes sizes with which the model can be read.
 

@@ -1,7 +1,5 @@
 """Plans as JSON lists of placements, for programs of other projects."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ Headings and layout are those of print_memory_planning_info (pytorch/executorch 
 backends/cadence/aot/memory_planning.py), so that programs that parse its tables can also parse these.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from memplan.planner.bounds.lower_bound import live_bytes

@@ -1,7 +1,5 @@
 """The names that a file gives to buffers and time steps: those of a program, or those of several models in JSON."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from memplan.planner import formats

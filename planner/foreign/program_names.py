@@ -1,7 +1,5 @@
 """The names that a program gives to parts of a plan: to time ranges (operations, loops) and to each buffer's role."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 An extension reads the operations, by the hook `read-operations`.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 from memplan.planner.extensions import Hook
@@ -34,7 +32,7 @@ def problem_from(value: dict[str, Any]) -> tuple[Problem, ImportedProblem | None
     return application_from(value).problem, None
 
 
-def application_from(value: dict[str, Any]) -> Application:
+def application_from(value: dict[str, Any]) -> "Application":
     """Return several models (problems or operations) that share pools as one application; raises InputError."""
     from memplan.planner.model.application import Application
 

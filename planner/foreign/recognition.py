@@ -1,7 +1,5 @@
 """Patterns for the first bytes of files of several systems."""
 
-from __future__ import annotations
-
 NEAR = 1 << 16
 """The maximum number of bytes of compiler warnings before a dump."""
 JSON = rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:%s)"\s*:'

@@ -4,8 +4,6 @@ An exporter takes a layout, which exists for verified plans only, and the file n
 files' bytes by suffix; "" denotes the file name as requested. No function opens a file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -22,7 +20,7 @@ _OF_MOVES = ("c",)
 """The targets that can express pieces of buffers and copies between them."""
 
 
-def export(target: str, layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
+def export(target: str, layout: "VerifiedLayout", stem: str) -> Mapping[str, bytes]:
     """Return the files of a plan for a target, as bytes by suffix; raises FormatError."""
     if target not in _OF_MOVES:
         refuse_moves(layout.problem, f"for the target {target}")

@@ -3,8 +3,6 @@
 No function opens a file. Unreadable bytes raise FormatError, ProblemError or PlanError.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Protocol
 

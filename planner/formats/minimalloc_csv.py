@@ -7,8 +7,6 @@ names its pool if there are several. Further columns, such as omnimalloc's colum
 `page_table` reads tables with more columns.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,6 @@
 A file is recognised by its first bytes, by the names in its archive, or by the suffix of its name.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Mapping

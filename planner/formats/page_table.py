@@ -5,8 +5,6 @@ half-open times between a buffer's lifetimes, as in `4-6 8-9`; `rest` has the ro
 without an id has the problem's other fields. The columns `placed` and `pool` belong to the plan, not to the problem.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The complete check of a plan: the rules that the verifier checks, and the problem's hash, which it ignores."""
 
-from __future__ import annotations
-
 from memplan.planner.errors import Option, PlanError, excerpt
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.plan import Plan

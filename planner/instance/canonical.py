@@ -6,8 +6,6 @@ Problems with equal hashes are isomorphic: the k-th buffers of their canonical o
 for large or very regular graphs of explicit conflicts: isomorphic problems may then have different hashes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """Conversion of a problem to an instance, and of a solver's assignment back to placements."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

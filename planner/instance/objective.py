@@ -1,7 +1,5 @@
 """The score of an assignment: a tuple that solvers minimise, whose entries depend on the problem's objective."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from fractions import Fraction
 from math import nextafter

@@ -1,7 +1,5 @@
 """The pairs of buffers in a plan that share an offset, touch a common bank, or share bytes at a price."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """The lint rules for problems; each rule yields findings about legal parts that are probably unintended."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from math import lcm

@@ -5,8 +5,6 @@ model is also alive in that model's range, and in the ranges of all models that 
 that may run concurrently conflict explicitly.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Annotated, Any, Literal
@@ -58,7 +56,7 @@ class Application(Value):
     objective: Objective | None = None
 
     @model_validator(mode="after")
-    def _check_names(self) -> Application:
+    def _check_names(self) -> "Application":
         """Raise ValidationError if a name is unknown or if fields contradict each other; return the application."""
         breaks: list[Break] = []
         groups: list[tuple[Location, tuple[str, ...]]] = [

@@ -4,8 +4,6 @@ A table is a sequence of rows, stored as int64 columns. A million rows take a fe
 the columns without conversion.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -82,7 +80,7 @@ class BufferTable(Columns[Buffer]):
     rules: Mapping[str, Mapping[int, Any]] = field(default_factory=lambda: _NO_RULES)
 
     @classmethod
-    def from_rows(cls, rows: Iterable[Buffer]) -> BufferTable:
+    def from_rows(cls, rows: Iterable[Buffer]) -> "BufferTable":
         """Return the table of these buffers, which must be valid."""
         builder = _Builder()
         builder.add(rows)
@@ -97,7 +95,7 @@ class BufferTable(Columns[Buffer]):
         end: npt.ArrayLike,
         alignment: npt.ArrayLike | None = None,
         offset: npt.ArrayLike | None = None,
-    ) -> BufferTable:
+    ) -> "BufferTable":
         """Return the table of buffers with one lifetime each; `offset` is ABSENT for a buffer that is not pinned.
 
         Raises pydantic.ValidationError for a wrong value, with the same location and sentence as for a row.

@@ -1,7 +1,5 @@
 """The base class of the read-only tables, which store buffers and placements as columns."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields

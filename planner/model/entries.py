@@ -1,7 +1,5 @@
 """The entries (pairs, groups and objects) of a problem that name several buffers, for all constraint kinds."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Mapping
 
 from memplan.planner.model.problem_fields import BufferUse, ProblemFields, ReuseCost

@@ -1,7 +1,5 @@
 """Lifetimes as intervals: conversion of inclusive ends to half-open ones, and merging of overlapping intervals."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Buffers that move between pools, with all defaults filled in, and the plain problem of their pieces."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain

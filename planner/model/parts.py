@@ -3,8 +3,6 @@
 A request body can contain an error in every two bytes, and each error takes a kilobyte and some microseconds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any

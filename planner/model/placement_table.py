@@ -1,7 +1,5 @@
 """The table that stores a plan's placements as columns."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,7 +30,7 @@ class PlacementTable(Columns[Placement]):
     end: I64 | None = None
 
     @classmethod
-    def from_rows(cls, rows: Iterable[Placement]) -> PlacementTable:
+    def from_rows(cls, rows: Iterable[Placement]) -> "PlacementTable":
         """Return the table of these placements; pools are numbered in the order of their first occurrence."""
         names: dict[str, int] = {}
         rows = tuple(rows)

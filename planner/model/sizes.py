@@ -1,7 +1,5 @@
 """Parsing and formatting of sizes such as `1.5 MiB`, of addresses, and of shares such as 10%."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from fractions import Fraction

@@ -3,8 +3,6 @@
 The cost of shared bytes is computed independently of the solvers, by a sweep over each pool's offsets.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import chain

@@ -5,8 +5,6 @@ The relaxation drops the rule that buffers alive together fit into a pool, and c
 the bound is computed in exact integers. The module shares no code with the solvers and their bounds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from math import ceil, gcd, lcm

@@ -3,8 +3,6 @@
 The module shares no code with the solvers and their bounds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from math import inf

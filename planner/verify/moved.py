@@ -1,7 +1,5 @@
 """The part of the verifier for buffers that move: it replays each buffer's pieces, copies and accesses in time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The part of the verifier that finds buffers that share bytes although no rule allows it."""
 
-from __future__ import annotations
-
 from bisect import bisect, bisect_left
 from collections.abc import Iterator
 from itertools import chain

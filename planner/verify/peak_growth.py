@@ -5,8 +5,6 @@ comparable by their ids. The new peak is therefore compared with the old problem
 buffers were alive.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -92,7 +90,7 @@ class Occupancy:
         names = [name for name, spans in self.alive.items() if time is None or any(a <= time < b for a, b in spans)]
         return tuple(sorted(names, key=lambda name: -self.sizes[name]))
 
-    def similar_time(self, now: Occupancy, names: Collection[Id]) -> int | None:
+    def similar_time(self, now: "Occupancy", names: Collection[Id]) -> int | None:
         """Return the time at which the named buffers have the most live bytes; None if there are no times.
 
         Buffers that live longer in `now` count only to break ties, since their longer lifetimes already explain the

@@ -1,7 +1,5 @@
 """Placed buffers with all names resolved to positions, for the verifier; solvers do not use this code."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,7 +26,7 @@ class PlacedBuffers:
     offset: I64
 
     @classmethod
-    def from_placements(cls, problem: Problem, placements: PlacementTable) -> PlacedBuffers:
+    def from_placements(cls, problem: Problem, placements: PlacementTable) -> "PlacedBuffers":
         """Return each buffer's first placement in a plan."""
         names = {pool.name: q for q, pool in enumerate(problem.pools)}
         pools = np.array([names.get(name, ABSENT) for name in placements.pool_names], dtype=np.int64)

@@ -4,8 +4,6 @@ The rules are those of the verifier. A buffer moves together with its aliases. A
 distance from another buffer, does not move.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import chain, combinations

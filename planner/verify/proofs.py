@@ -4,8 +4,6 @@ Proofs by search or by engines are not repeated. For several pools, or for costs
 set; then the named buffers are checked, and the claimed numbers are compared with each other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, combinations
 from math import gcd, lcm

@@ -1,7 +1,5 @@
 """The part of the verifier for rules between buffers, such as `relative`, `together` and `bank`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import combinations, compress

@@ -4,8 +4,6 @@ A buffer is alive, with all its bytes, whenever one of its aliases is; an alias 
 contains it. Zero-size buffers need a legal offset, but share no bytes and add nothing to a pool's use.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any

@@ -1,7 +1,5 @@
 """The command `memplan liveness`, which can also write the resulting problem to a file."""
 
-from __future__ import annotations
-
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.asking import answer_of_call, end_call, read_call, write_answer
 from memplan.api.cli.question_command import command_of

@@ -1,7 +1,5 @@
 """The command `memplan order`, which can also write a page, a certificate and the reordered model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -100,7 +98,7 @@ def _model_bytes(call: Call, answer: Any, path: str) -> bytes | None:
     return model_if_gained(call, write_model(call.reader, answer), path)
 
 
-def model_if_gained(call: Call, written: ModelForm, path: str) -> bytes | None:
+def model_if_gained(call: Call, written: "ModelForm", path: str) -> bytes | None:
     """Add the messages of a written form to the call; return the bytes of the model file, or None on failure.
 
     If `written` has no data, or the runtime computes other values with the new file than with the input, return None

@@ -1,7 +1,5 @@
 """The option `memplan plan --order best`, which finds a better operation order and then plans its problem."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

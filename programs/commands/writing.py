@@ -1,7 +1,5 @@
 """The writer of a model with reordered operations, for an order that needs less memory in the model's runtime."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from memplan.planner.errors import OptionError, excerpt

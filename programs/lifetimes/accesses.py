@@ -1,7 +1,5 @@
 """The accesses of a program's operations to its buffers and constants, in time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self

@@ -1,7 +1,5 @@
 """The variables of a program's calls: each call has its own buffers, and its arguments are the caller's variables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import lcm

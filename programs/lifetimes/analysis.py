@@ -1,7 +1,5 @@
 """The analysis of a program's operations: the problem of placing its buffers, and facts that need no plan."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator

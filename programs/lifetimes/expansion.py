@@ -1,7 +1,5 @@
 """The expansion of a program into a timeline, in which every call is replaced by the called function's body."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 

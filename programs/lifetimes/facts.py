@@ -1,7 +1,5 @@
 """Facts about a program that follow from its operations alone, without a plan: the fields of `Analysis`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal
 

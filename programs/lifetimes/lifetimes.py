@@ -4,8 +4,6 @@ By scope, a lifetime extends from each alloc to the next free on every path. Wit
 statement list that contains the alloc. Without an alloc, the scope is the whole call.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -22,14 +20,7 @@ from memplan.programs.lifetimes.timeline import (
     StatementBlock,
     Variable,
 )
-from memplan.programs.lifetimes.uses import (
-    Lifetime,
-    Use,
-    family_uses,
-    lifetime_by_usage,
-    uses_by_part,
-    uses_in_run,
-)
+from memplan.programs.lifetimes.uses import Lifetime, Use, family_uses, lifetime_by_usage, uses_by_part, uses_in_run
 
 Liveness = Literal["usage", "scope"]
 Temporaries = Literal["nested", "lifted"]

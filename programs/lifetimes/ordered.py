@@ -1,7 +1,5 @@
 """The problem of a graph of operations in a fixed order, in which tensors are buffers and operations are time steps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise

@@ -5,8 +5,6 @@ one another and never overlap in time; a buffer that is alive across a choice is
 occurs once. The caller writes the inputs in step -1, and reads the outputs in the step after the last one.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
@@ -89,7 +87,7 @@ class StatementBlock(TimeSpan):
     """A time span in which statements and nested parts run one after another."""
 
     depth: int
-    parts: tuple[BlockPart, ...] = ()
+    parts: "tuple[BlockPart, ...]" = ()
 
 
 @dataclass(frozen=True)

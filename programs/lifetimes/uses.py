@@ -5,8 +5,6 @@ the step on uses it. A variable used in a loop is usually alive for the whole lo
 variable before reading it, and it is not used before or after the loop, its lifetime begins anew in each iteration.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
@@ -147,7 +145,7 @@ class Lifetime:
             end = max(end, last)
         self.intervals.append((start, end))
 
-    def covers(self, other: Lifetime) -> bool:
+    def covers(self, other: "Lifetime") -> bool:
         """Return True if this lifetime starts no later than the other one and ends no earlier."""
         return self.intervals[0][0] <= other.intervals[0][0] and other.intervals[-1][1] <= self.intervals[-1][1]
 

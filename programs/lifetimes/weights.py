@@ -1,7 +1,5 @@
 """The constants (weights) of a program: their sizes, and the bytes that operations read from each of them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Imported programs: the operations of a file, and the problem of placing their buffers, which follows from them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial

@@ -1,7 +1,5 @@
 """The graph of operations of any file with operations: a model, a program, or a graph."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 

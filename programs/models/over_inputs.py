@@ -1,7 +1,5 @@
 """The problem of a program, in its given order, whose operations write outputs over their inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from math import lcm
 from typing import Any

@@ -1,7 +1,5 @@
 """The names that a program gives to its problem: time step labels, loop names, and the roles and types of buffers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

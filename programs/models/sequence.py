@@ -1,7 +1,5 @@
 """The reordering of a model file: the new order of its operations, and the file in this order."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from memplan.planner.errors import FormatError

@@ -10,8 +10,6 @@ problem = problem_of(program.operations())
 ```
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -60,7 +58,7 @@ class FunctionBuilder:
         own = [self.buffer(f"{op}_temporary", size=size) for size in temporaries]
         self.add({"op": op, "inputs": inputs, "outputs": list(into), "temporaries": own})
 
-    def call(self, function: FunctionBuilder, *inputs: str) -> tuple[str, ...]:
+    def call(self, function: "FunctionBuilder", *inputs: str) -> tuple[str, ...]:
         """Add a call of a finished function; return the names of the new buffers that receive its results."""
         rows = {row["id"]: row for row in function.row["buffers"]}
         same = ("size", "dtype", "shape")

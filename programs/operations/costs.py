@@ -1,7 +1,5 @@
 """The cost of running an operation again: the stated cost, its multiplications, or the size of its outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 

@@ -5,8 +5,6 @@ docs/order.md describes its other fields. Operations and tensors are denoted by 
 operations are listed in the given order, which must be valid.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Annotated, ClassVar, Literal
@@ -53,7 +51,7 @@ class Region(Value):
 
     kind: RegionKind
     """`branch`: one of several branches; `loop`: the body of a loop; `call`: a called function."""
-    graph: OperationGraph
+    graph: "OperationGraph"
     """The tensors and operations of the region."""
     outer: Pairs = ()
     """Pairs [inside, outside] of a tensor of the region and the same tensor outside."""
@@ -148,7 +146,7 @@ class OperationGraph(Value):
     """The operations in the given order, which must be valid."""
 
     @model_validator(mode="after")
-    def _require_valid_graph(self) -> OperationGraph:
+    def _require_valid_graph(self) -> "OperationGraph":
         """Return the graph; raise a validation error that lists the first broken rules."""
         breaks = [*self._tensor_violations(), *self._operation_violations()]
         if breaks:

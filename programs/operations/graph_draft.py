@@ -1,7 +1,5 @@
 """The construction of a graph of operations from the statements in a function's body."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any

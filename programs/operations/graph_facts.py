@@ -1,7 +1,5 @@
 """Facts that a file states about the tensors and operations of a graph; no order depends on them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -96,7 +94,7 @@ class TensorFacts(Value):
     activation."""
 
     @model_validator(mode="after")
-    def _require_type(self) -> TensorFacts:
+    def _require_type(self) -> "TensorFacts":
         """Return the facts; raise a validation error for an unknown element type."""
         if self.dtype is not None and bits_of(self.dtype) is None:
             raise_rules(

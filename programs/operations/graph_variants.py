@@ -1,7 +1,5 @@
 """Variants of a graph: the same operations with other choices for weights, overwriting and alternatives."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 

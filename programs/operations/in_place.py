@@ -1,7 +1,5 @@
 """Execution in place: the inputs that an operation's outputs overwrite, given the operations that ran before it."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Sequence
 
 from memplan.programs.operations.graph import OperationGraph

@@ -3,8 +3,6 @@
 This module shares no code with the searches for orders and plans, so that no error of a search is repeated here.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
 

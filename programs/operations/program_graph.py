@@ -5,20 +5,12 @@ with regions. A buffer counts from the first operation that uses it to the last,
 `alloc` and `free` are ignored.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memplan.programs.operations.graph import OperationGraph
 from memplan.programs.operations.graph_draft import DrawnProgram, GraphDraft
-from memplan.programs.operations.graph_facts import (
-    OVERWRITING,
-    UPDATING,
-    OperationFacts,
-    ProgramFacts,
-    TensorFacts,
-)
+from memplan.programs.operations.graph_facts import OVERWRITING, UPDATING, OperationFacts, ProgramFacts, TensorFacts
 from memplan.programs.operations.operations import Operations
 from memplan.programs.operations.order_check import peak_of
 from memplan.programs.operations.statements import (

@@ -1,20 +1,11 @@
 """The buffers that statements, including nested ones, read, write, or use as scratch memory."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from memplan.planner.errors import Location
 from memplan.programs.operations.operations import Operations
-from memplan.programs.operations.statements import (
-    Branches,
-    Call,
-    Operation,
-    Repetition,
-    Statement,
-    walk_statements,
-)
+from memplan.programs.operations.statements import Branches, Call, Operation, Repetition, Statement, walk_statements
 
 Placed = tuple[Location, Statement]
 """The type of a statement with its location in the program."""

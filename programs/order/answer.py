@@ -1,7 +1,5 @@
 """The answer of the question `order`: its fields in JSON, and its printed lines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal, Self

@@ -5,8 +5,6 @@ minimum of the live bytes over all such sets is a minimum cut, which a flow of t
 `checkers/order.py`, which is independent of memplan, checks the certificate.
 """
 
-from __future__ import annotations
-
 import hashlib
 import time
 from typing import Any
@@ -16,13 +14,7 @@ import numpy as np
 from memplan.checkers import order as checker
 from memplan.planner.errors import count_text
 from memplan.programs.operations.graph import OperationGraph, write_graph
-from memplan.programs.order.answer import (
-    BoundCertificate,
-    CutWitness,
-    NeedWitness,
-    OrderAnswer,
-    StateWitness,
-)
+from memplan.programs.order.answer import BoundCertificate, CutWitness, NeedWitness, OrderAnswer, StateWitness
 from memplan.programs.order.core.kernels import CUT, close_cheaply
 from memplan.programs.order.search.cuts import ENDLESS, FlowArcs
 from memplan.programs.order.search.searched import SearchTooLargeError, search_lines

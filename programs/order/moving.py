@@ -1,7 +1,5 @@
 """The search for an order of operations whose buffers move at the least cost."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from math import inf
 from random import Random

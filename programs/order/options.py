@@ -1,7 +1,5 @@
 """The options of questions that change the order of operations, and the reader of the graphs of these questions."""
 
-from __future__ import annotations
-
 from types import MappingProxyType
 from typing import Annotated, Literal
 
@@ -155,7 +153,7 @@ class OrderOptions(GraphOptions):
         assert not isinstance(self.within, str), "a share is a number of bytes once the given peak is known"
         return self.within
 
-    def resolve_limit(self, given_peak: int) -> OrderOptions:
+    def resolve_limit(self, given_peak: int) -> "OrderOptions":
         """Return the options with the limit in bytes; a share is multiplied by the peak of the given order."""
         share = share_of(self.within) if isinstance(self.within, str) else None
         return self if share is None else self.model_copy(update={"within": int(share * given_peak)})

@@ -1,7 +1,5 @@
 """The joint search for an order and a plan, which finds the order whose verified plan needs the fewest bytes."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field

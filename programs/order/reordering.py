@@ -1,7 +1,5 @@
 """Files and programs with reordered operations, and the problems that result from the new orders."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

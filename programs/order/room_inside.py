@@ -1,7 +1,5 @@
 """The workspaces of operations with regions, enlarged so that all tensors inside the regions fit into them."""
 
-from __future__ import annotations
-
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer
 from memplan.programs.lifetimes.ordered import problem_of_order

@@ -3,8 +3,6 @@
 The workspace of an operation counts only while the operation runs, so other alternatives cannot lower an order's peak.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from memplan.programs.lifetimes.ordered import problem_of_order

@@ -3,8 +3,6 @@
 Source: torch 2.13, aten's native_functions.yaml.
 """
 
-from __future__ import annotations
-
 from memplan.programs.readers.vocabulary import kind_of, kinds_by_name
 
 _KINDS = kinds_by_name(

@@ -6,8 +6,6 @@ because constants are stored elsewhere. No value is persistent or carried by a l
 a view of its old contents is still read. At most one value is an input or output of the program, as the caller owns it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ padding before each axis, then the padding after each axis. `groups`, `axis` and
 axis of the channels.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from math import isfinite

@@ -7,8 +7,6 @@ Bernstein's basis is a lower bound on its values there, so the claim is proved i
 unbounded symbols, the coefficients in `symbol - min` are used.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction

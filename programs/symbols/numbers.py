@@ -5,8 +5,6 @@ quotients update both. Comparisons are proved for all values; a comparison that 
 FormatError.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Self
 

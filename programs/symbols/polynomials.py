@@ -1,7 +1,5 @@
 """Integer polynomials, as mappings from monomials (sorted tuples of variable names) to nonzero coefficients."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from itertools import product

@@ -1,7 +1,5 @@
 """Symbolic problems, whose sizes are expressions: their wire format, and values derived from it."""
 
-from __future__ import annotations
-
 import keyword
 from typing import Annotated
 
@@ -75,7 +73,7 @@ class SymbolicProblem(Value):
     """A remark: the format of the file."""
 
     @model_validator(mode="after")
-    def _require_valid_names(self) -> SymbolicProblem:
+    def _require_valid_names(self) -> "SymbolicProblem":
         """Return the problem; raise a validation error for wrong names of symbols or unknown buffers."""
         breaks: list[Break] = []
         if len(self.symbols) > MOST_SYMBOLS:

@@ -1,22 +1,11 @@
 """The parser of the size expressions in a symbolic problem."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from memplan.planner.errors import ProblemError, excerpt
-from memplan.programs.symbols.polynomials import (
-    Polynomial,
-    constant,
-    constant_value,
-    minus,
-    plus,
-    power,
-    scale,
-    times,
-)
+from memplan.programs.symbols.polynomials import Polynomial, constant, constant_value, minus, plus, power, scale, times
 from memplan.programs.symbols.space import Space
 
 MOST_CHARACTERS = 10_000

@@ -1,7 +1,5 @@
 """Symbolic problems compiled to polynomials and to live sets (sets of buffers that are alive together)."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Symbols with their ranges, and the atoms over these symbols (floors and positive parts of polynomials)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, NamedTuple
@@ -29,7 +27,6 @@ Values = Mapping[str, int]
 """The type of symbol values, by the name of the symbol."""
 Columns = dict[str, NDArray[np.int64]]
 """The type of each variable's values at several points, where symbols are counted in steps of their divisor."""
-_BITS = 63
 
 
 class SymbolRange(Value):
@@ -77,7 +74,7 @@ class Space:
     _names: dict[tuple[str, Key, int], str] = field(default_factory=dict)
 
     @classmethod
-    def from_symbols(cls, symbols: Mapping[str, SymbolRange]) -> Space:
+    def from_symbols(cls, symbols: Mapping[str, SymbolRange]) -> "Space":
         """Return a space with these symbols and no atoms (floors, maxima); raises ProblemError for an empty range."""
         wrong = []
         for name, symbol in symbols.items():

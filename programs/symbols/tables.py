@@ -5,8 +5,6 @@ A row has the coefficients of a polynomial over symbols and atoms. One matrix re
 doubles.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Comparison of a runtime's arena (its total memory for a model) with the budget of its pool."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Budgets of pools in bytes, the tolerated growth of a pool, and planning within budgets."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,7 +22,7 @@ class Tolerance:
     part: Fraction = Fraction(0)
 
     @classmethod
-    def from_text(cls, text: str) -> Tolerance:
+    def from_text(cls, text: str) -> "Tolerance":
         """Return the tolerance that a text such as `2%`, `512` or `1KiB` denotes; raises OptionError."""
         try:
             if not text.endswith("%"):

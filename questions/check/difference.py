@@ -1,7 +1,5 @@
 """The difference between two plans: buffers added, removed, changed or moved (with reasons), and peak growth."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, TypeVar
 

@@ -1,7 +1,5 @@
 """Reasons for moves: why a new plan does not keep a buffer's pool and offset in the old plan."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Comparison of each pool's use with its budget and baseline, with a sentence for each broken rule."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Literal
 

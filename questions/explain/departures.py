@@ -1,7 +1,5 @@
 """The reasons for which buffers that move leave a fast pool: who fills it until they return, and at what cost."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 

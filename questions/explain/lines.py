@@ -1,7 +1,5 @@
 """The text lines of an explanation for people: the reason, the peaks, the repairs, and the bytes that changes save."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from memplan.planner.bounds.reason_sentence import rule_text

@@ -1,7 +1,5 @@
 """Classes of answers for repairs, and for the bytes that changes save: intervals, where a point is exact."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, Literal

@@ -3,8 +3,6 @@
 Most values follow from the live sets and the given plan; for all other values, the changed problem is planned.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import ceil
 
@@ -116,7 +114,7 @@ class _Study:
         name, size = self.problem.buffers.ids[i], int(self.problem.buffers.size[i])
         return BufferWorth(id=name, size=size, gain_if_dropped=(0, self.peak), exact=False, by="open")
 
-    def _buffer_worth(self, i: int, body: I64, near: _SinglePool | None) -> BufferWorth:
+    def _buffer_worth(self, i: int, body: I64, near: "_SinglePool | None") -> BufferWorth:
         """Return buffer `i`'s worth (bytes saved at the peak) and, if sizes are independent, its possible growth.
 
         Growth is decided for a pool that ends at the peak: by the live sets first, then by bisection.
@@ -281,7 +279,7 @@ class _SinglePool:
         self.peak = int(self.end.max(initial=0))
 
     @classmethod
-    def from_plan(cls, problem: Problem, instance: Instance, plan: Plan) -> _SinglePool | None:
+    def from_plan(cls, problem: Problem, instance: Instance, plan: Plan) -> "_SinglePool | None":
         """Return the tables for a problem; None if its rules depend on sizes, or if it has too many conflicts."""
         is_plain = len(instance.pools) == 1 and instance.features <= registry.BY_NAME["exact"].can
         if not is_plain or not instance.is_small_numbered or instance.unplaceable:

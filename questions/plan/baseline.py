@@ -1,7 +1,5 @@
 """Baselines of checks: an earlier plan, with its problem if known."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property

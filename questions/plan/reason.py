@@ -1,7 +1,5 @@
 """The reason that a plan gets if nothing fits, and checks of the solver that is named in the options."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from pydantic_core import to_jsonable_python
@@ -23,7 +21,7 @@ LEAST_REASON_S = 0.05
 """The seconds needed for an explanation; with less time left, the plan keeps the solver's own explanation."""
 
 
-def check_solver(problem: Problem, instance: Instance, solver: str) -> None:
+def check_solver(problem: Problem, instance: "Instance", solver: str) -> None:
     """Raise OptionError if a solver does not support the problem's constraint kinds."""
     from memplan.solvers.portfolio import stages
     from memplan.solvers.reference import checked

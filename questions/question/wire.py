@@ -1,7 +1,5 @@
 """Questions as JSON objects, with a field for each input and the field `options`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from typing import Any

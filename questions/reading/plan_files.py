@@ -1,7 +1,5 @@
 """Reading of plans from any file: memplan's plans, lists of offsets, and plans inside models, dumps and tables."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

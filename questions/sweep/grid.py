@@ -1,7 +1,5 @@
 """Changes to a problem that a sweep makes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 

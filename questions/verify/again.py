@@ -1,7 +1,5 @@
 """A second solve of a plan's problem with the recorded options, compared with the first answer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Comparison of a plan with the best one: the excess, the buffers above the best peak, and the fewest moves needed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

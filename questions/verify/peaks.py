@@ -1,7 +1,5 @@
 """The peaks of a valid plan: which buffers determine each pool's peak, and the peak without one buffer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import lcm
@@ -248,7 +246,7 @@ class _Load:
     end: I64
 
     @classmethod
-    def from_problem(cls, problem: Problem, placed: PlacedBuffers, rows: I64) -> _Load:
+    def from_problem(cls, problem: Problem, placed: PlacedBuffers, rows: I64) -> "_Load":
         """Return the load of the lifetimes `rows`; overlapping lifetimes of a buffer and its aliases are merged."""
         table = problem.buffers
         buffer, start, end = placed.lifetime_root[rows], table.start[rows], table.end[rows]

@@ -15,8 +15,6 @@ overlapping pairs become conflicts. Alias classes and pipeline groups are ignore
 Source: tonibohnlein/dsa-solver, commit a8d1257.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any

@@ -3,8 +3,6 @@
 Source: pytorch/executorch v1.5.1, schema/program.fbs and scalar_type.fbs. A field's number is its position there.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ itself allocates is not included. Source: pytorch/executorch cff6f4dd3, runtime/
 tensor_parser_portable.cpp, tensor_parser.h; sizes by compilers for x86-64 and Cortex-M.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

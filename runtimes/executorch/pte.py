@@ -6,8 +6,6 @@ after the program. The segments (weights), which follow, move by a multiple of t
 Source: pytorch/executorch v1.5.1, schema/program.fbs, schema/extended_header.h; https://flatbuffers.dev/internals/.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Mapping
 from dataclasses import replace

@@ -11,8 +11,6 @@ Source: pytorch/executorch v1.5.1, exir/emit/_emitter.py, and runtime/executor/m
 instructions.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace

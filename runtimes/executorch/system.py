@@ -1,7 +1,5 @@
 """The registration of ExecuTorch programs (`.pte`): a reader and a writer, but no planner."""
 
-from __future__ import annotations
-
 from memplan.planner.systems import FileReader, System
 
 

@@ -1,7 +1,5 @@
 """Parser of files of `graph_json.h`: one ggml graph, or the same graph at several sizes of one dimension."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -3,8 +3,6 @@
 Of several blocks of that size, the last one is used.
 """
 
-from __future__ import annotations
-
 from memplan.planner.model.problem import Problem
 from memplan.runtimes.online import FreeBlocks, place_online
 from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck

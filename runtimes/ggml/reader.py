@@ -10,8 +10,6 @@ Several graphs in one file are one graph at several sizes of a dimension, which 
 d99724f2, src/ggml-alloc.c: ggml_gallocr_allocate_node.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

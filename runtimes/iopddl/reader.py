@@ -10,8 +10,6 @@ with the least usage. The contest limits only the sum of usages at any time; her
 Costs of nodes and edges are ignored. Source: google/iopddl; asplos-contest/2025.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from memplan.planner.errors import FormatError

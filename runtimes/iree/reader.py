@@ -8,8 +8,6 @@ The pass only replaces the results of a pack by constants. So a function's other
 pass, with names in the same order, and comparing these lines gives the offsets.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """MLIR's static memory planner: best fit in time order."""
 
-from __future__ import annotations
-
 from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.best_fit import placed_by_start
 from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck

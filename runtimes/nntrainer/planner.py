@@ -4,8 +4,6 @@ Source: nnstreamer/nntrainer 65dccdec, nntrainer/tensor: basic_planner.cpp, opti
 optimized_v3_planner.cpp, `planLayout`.
 """
 
-from __future__ import annotations
-
 from memplan.planner.model.problem import Problem
 from memplan.runtimes.by_size import aligned_tensors
 from memplan.runtimes.std_sort import std_sorted

@@ -8,8 +8,6 @@ the next value of its buffer is written. Source: microsoft/onnxruntime, core/fra
 execution_steps.cc, as of 1.15 and of 1.31.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -142,7 +140,7 @@ def _read_printed(text: str) -> tuple[dict[str, str], list[list[_Step]]]:
 class _Program:
     """The steps of all streams in one order that respects their dependencies, with the values that each step uses."""
 
-    def __init__(self, graph: GraphProto, streams: Sequence[Sequence[_Step]], options: ModelOptions) -> None:
+    def __init__(self, graph: "GraphProto", streams: Sequence[Sequence[_Step]], options: ModelOptions) -> None:
         """Match steps with the model's nodes, order all steps, and index each value's writer and readers."""
         self.scope = GraphNames(graph, None, "")
         self.values = Values(graph, OperationsDraft(None, (), options, options.alignment or 1))

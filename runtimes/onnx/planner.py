@@ -1,7 +1,5 @@
 """ONNX Runtime's memory pattern planner, which places buffers best-fit in time order in blocks of 256 bytes."""
 
-from __future__ import annotations
-
 from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.best_fit import placed_by_start
 from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck

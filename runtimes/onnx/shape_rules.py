@@ -4,8 +4,6 @@ Sizes are integers, or expressions over symbols. Operators that copy sizes of th
 own inference propagates the names of dimensions. Source: onnx 1.23, Operators.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The registration of ONNX models, and of ONNX Runtime's allocation plans and memory pattern planner."""
 
-from __future__ import annotations
-
 from memplan.planner.formats.other_files import begins_with_description
 from memplan.planner.systems import FileReader, ReferencePlanner, System
 

@@ -11,8 +11,6 @@ memory or, without a base, a buffer that is always alive. Kernels run one after 
 Source: hw-native-sys/PTOAS a56b18c3, include/PTO/IR/PTOOps.td.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections import Counter
@@ -87,7 +85,7 @@ class _Step:
     reads: list[int] = field(default_factory=list)
     writes: list[int] = field(default_factory=list)
     scratch: list[int] = field(default_factory=list)
-    bodies: list[list[_Step]] = field(default_factory=list)
+    bodies: "list[list[_Step]]" = field(default_factory=list)
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
@@ -110,7 +108,7 @@ def homes_of_tiles(data: bytes) -> dict[str, str]:
     return {tile.name: kernels.tiles[k].name for tile, k in zip(kernels.tiles, homes, strict=True)}
 
 
-def _read_kernels(data: bytes, kernels: _Kernels) -> list[_Step]:
+def _read_kernels(data: bytes, kernels: "_Kernels") -> list[_Step]:
     text = COMMENT.sub(lambda match: match[1] or "", last_dump(data.decode(errors="backslashreplace")))
     # The splitter would start a new statement at the `=` in the head of a loop, so rewrite the heads of loops.
     body, _ = kernels.block(Statements(_LOOP.sub(r"scf.for (\1),", text)).block(), {})

@@ -1,7 +1,5 @@
 """Writer of PTO kernels with a plan's addresses: a constant before each tile, a base in each reserved buffer."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Symbols for the open (unknown) sizes of arguments, with the names, ranges and divisors that a program asserts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

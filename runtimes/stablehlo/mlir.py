@@ -1,7 +1,5 @@
 """Parser of MLIR text into statements with regions, and functions for text in brackets."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,7 +34,7 @@ class Statement:
 
     text: str
     at: int
-    regions: list[list[Statement]]
+    regions: "list[list[Statement]]"
 
 
 class Statements:

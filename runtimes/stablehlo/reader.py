@@ -7,8 +7,6 @@ results. The sizes `?` of arguments are symbols, whose names, ranges and equalit
 without a name is called after its place, like `arg0.1`. Buffers are aligned to 64 bytes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,14 +29,7 @@ from memplan.programs.readers.draft import Kind, OperationsDraft
 from memplan.programs.readers.vocabulary import HLO_KINDS, kind_of
 from memplan.programs.symbols.space import SymbolRange
 from memplan.runtimes.stablehlo.arguments import OpenSizes
-from memplan.runtimes.stablehlo.shape_rules import (
-    KnownOperands,
-    Sizes,
-    UnknownNumber,
-    compute,
-    compute_as_jax,
-    rule_of,
-)
+from memplan.runtimes.stablehlo.shape_rules import KnownOperands, Sizes, UnknownNumber, compute, compute_as_jax, rule_of
 from memplan.runtimes.stablehlo.text import (
     Array,
     HloFunction,
@@ -136,7 +127,7 @@ class _Value:
     kind: HloType
     buffer: str = ""
     numbers: Array | None = None
-    parts: tuple[_Value, ...] | None = None
+    parts: "tuple[_Value, ...] | None" = None
 
 
 def _open_sizes(module: HloModule) -> OpenSizes:

@@ -3,8 +3,6 @@
 Integers that determine sizes are computed before the program runs, if they are known.
 """
 
-from __future__ import annotations
-
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence

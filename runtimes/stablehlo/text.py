@@ -1,7 +1,5 @@
 """Parser of StableHLO text, in MLIR's pretty or generic form, into functions, operations and regions."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -55,7 +53,7 @@ class HloType:
 
     shape: tuple[int | None, ...]
     element: str
-    parts: tuple[HloType, ...] | None = None
+    parts: "tuple[HloType, ...] | None" = None
 
     @property
     def bits(self) -> int:
@@ -99,7 +97,7 @@ class HloRegion:
     """A region of an operation: the names of its arguments, and its operations."""
 
     arguments: list[str]
-    body: list[HloOperation]
+    body: "list[HloOperation]"
 
 
 @dataclass

@@ -8,8 +8,6 @@ ethos-u-vela 5.2.0, ethosu/vela/npu_serialisation.py and tflite_writer.py; tenso
 tensorflow/lite/micro/kernels/ethos_u/ethosu.cc.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

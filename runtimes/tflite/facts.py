@@ -3,8 +3,6 @@
 Source: tensorflow/compiler/mlir/lite/schema/schema.fbs. A field's number is its position there.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from math import isfinite

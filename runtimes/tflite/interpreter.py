@@ -1,7 +1,5 @@
 """Runs of TFLite Micro in a child process, because the runtime aborts its process on unsupported models."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -54,7 +52,7 @@ class MicroRun:
     outputs: tuple[np.ndarray, ...] | None = None
     fails: bool = False
 
-    def equals(self, other: MicroRun) -> bool:
+    def equals(self, other: "MicroRun") -> bool:
         """Return True if two runs have equal outputs, except for rounding errors of floating-point numbers."""
         pairs = zip(self.outputs or (), other.outputs or (), strict=True)
         return all(

@@ -4,8 +4,6 @@ Source: tensorflow/compiler/mlir/lite/schema/schema.fbs, as of LiteRT 2.3.0. A f
 numbers of operators and element types are those of BuiltinOperator and TensorType.
 """
 
-from __future__ import annotations
-
 import struct
 from collections import Counter
 from collections.abc import Mapping

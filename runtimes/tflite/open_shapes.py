@@ -4,22 +4,13 @@ Sizes are integers or expressions over symbols; the values of small tensors that
 the file's own sizes, the results must equal the file's shapes. Source: tflite 2.18, `Prepare` of the kernels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import add, floordiv, mul, sub
 from typing import Any
 
 from memplan.planner.errors import FormatError, Option, OptionError, excerpt
-from memplan.runtimes.onnx.shape_rules import (
-    OpenShapeError,
-    Shape,
-    cancel_sizes,
-    ceil_div,
-    product,
-    slice_length,
-)
+from memplan.runtimes.onnx.shape_rules import OpenShapeError, Shape, cancel_sizes, ceil_div, product, slice_length
 from memplan.runtimes.tflite.facts import OperatorReader
 from memplan.runtimes.tflite.model import Model, Operator, TfliteTensor
 

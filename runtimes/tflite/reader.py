@@ -6,8 +6,6 @@ scratch buffers of kernels: for known kernels they are computed from types and s
 operator; unknown scratch is reported. Buffers are aligned to 16 bytes, as in TFLite Micro's arena.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Writer of TensorFlow Lite models in which the lists of operators are permuted in place."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Mapping, Sequence
 

@@ -7,8 +7,6 @@ persistent and dynamic tensors. Source: LiteRT (TensorFlow 2.x), lite/optional_d
 lite/arena_planner.cc.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """The registration of readers for TensorFlow Lite models and LiteRT's interpreter states, with their writers."""
 
-from __future__ import annotations
-
 from memplan.planner.extensions import Hook
 from memplan.planner.foreign.recognition import NEAR
 from memplan.planner.systems import FileReader, System

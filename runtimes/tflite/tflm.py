@@ -9,8 +9,6 @@ A file with another metadata entry keeps all old bytes, after a new root with ne
 entries except the new ones refer to old bytes.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Mapping, Sequence
 

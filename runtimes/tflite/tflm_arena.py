@@ -7,8 +7,6 @@ tensorflow/lite/micro/micro_allocation_info.cc, memory_planner/greedy_memory_pla
 signal/micro/kernels/rfft.cc.
 """
 
-from __future__ import annotations
-
 from bisect import insort
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -6,8 +6,6 @@ prepared. The facts of each kernel are in `tflm_kernels.toml`; its scratch is in
 tensorflow/lite/micro/kernels/*.cc, kernel_util.cc, as in `tflm_arena`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import prod
 

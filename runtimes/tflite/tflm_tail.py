@@ -9,8 +9,6 @@ micro_interpreter_graph.cc, micro_allocation_info.cc, arena_allocator/single_are
 micro_resource_variable.cc.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -80,7 +78,7 @@ def whole_arena(model: Model) -> ModelArena:
     )
 
 
-def arena_space(model: Model, head: int) -> Space:
+def arena_space(model: Model, head: int) -> "Space":
     """Return the bytes that a model uses at both ends of the arena; `head` is the bytes of tensors and scratch."""
     space = Space(model.target)
     _count_preparation(model, space)

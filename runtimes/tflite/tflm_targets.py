@@ -5,8 +5,6 @@
 package `tflite_micro` from PyPI: 8-byte pointers, records of its allocations, and kernels for compressed weights.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from csv import reader
 from dataclasses import dataclass

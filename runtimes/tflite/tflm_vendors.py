@@ -4,18 +4,9 @@ CMSIS-NN's kernels are in `tflm_cmsis`; ESP-NN's differ only for integers of 8 b
 99f49e149, kernels/esp_nn; espressif/esp-nn d45b843ca, `esp_nn_get_*_scratch_size_*` of esp32s3, esp32p4 and `opt`.
 """
 
-from __future__ import annotations
-
 from memplan.planner.foreign.imported import element_count
 from memplan.runtimes.tflite.model import Operator, Subgraph
-from memplan.runtimes.tflite.tflm_cmsis import (
-    CMSIS_NAMES,
-    Window,
-    cmsis_scratch,
-    data_type_of,
-    round_up,
-    window_of,
-)
+from memplan.runtimes.tflite.tflm_cmsis import CMSIS_NAMES, Window, cmsis_scratch, data_type_of, round_up, window_of
 from memplan.runtimes.tflite.tflm_targets import Target, operators_with
 
 _INT16, _INT8, _INT4 = 7, 9, 17

@@ -5,8 +5,6 @@ Source: tensorflow/tflite-micro 17bebc092249, tensorflow/lite/micro/memory_plann
 16 bytes. Here, sizes are rounded up to the alignments that the problem requires, so that offsets respect them.
 """
 
-from __future__ import annotations
-
 from bisect import insort
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The registration of the reimplementation of TFLite Micro's planner."""
 
-from __future__ import annotations
-
 from memplan.planner.systems import ANY, ReferencePlanner, System
 
 SYSTEM = System(

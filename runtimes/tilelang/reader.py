@@ -5,8 +5,6 @@ statement reads or writes a buffer through `T.tvm_access_ptr` or its elements; a
 write. Source: tile-ai/tilelang-ascend 95acbd7f, src/transform/ascend_memory_planning.cc.
 """
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The registration of tinygrad: its planner `memory_plan_rewrite`, an allocator with two levels of size classes."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 from memplan.planner.model.problem import Problem

@@ -1,7 +1,5 @@
 """Settings of torch's caching allocator, read from PYTORCH_CUDA_ALLOC_CONF or from a snapshot."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ the operators' schemas, a table here lists the operators that return views or ch
 Source: torch 2.13, torch/_export/serde/schema.py (8.17); docs.pytorch.org, PT2 Archive Spec.
 """
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 Source: torch 2.13, aten's native_functions.yaml; FunctionSchema.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -8,8 +8,6 @@ does not contain them. Buffers are aligned to 64 bytes, as by PyTorch's allocato
 Source: torch 2.13, torch/fx/node.py, torch/export/graph_signature.py, and FunctionSchema's alias_info.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from math import prod

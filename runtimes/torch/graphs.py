@@ -7,8 +7,6 @@ output elements.
 Source: torch 2.13, FunctionSchema's alias_info and tags.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any

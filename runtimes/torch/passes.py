@@ -4,8 +4,6 @@ The new module computes the same results: each of its nodes is a copy of a given
 inputs, and each given node has at least one copy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sizes in PyTorch's exported programs: numbers, or expressions of symbols in the syntax of Python or sympy."""
 
-from __future__ import annotations
-
 import ast
 import operator
 from collections.abc import Callable, Iterator, Mapping

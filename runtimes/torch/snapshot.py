@@ -10,8 +10,6 @@ since the addresses between them are not memory.
 Source: torch/cuda/_memory_viz.py.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import pickle

@@ -1,7 +1,5 @@
 """The storages that a torch step keeps in memory, taken from a recording or a snapshot."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 

@@ -1,7 +1,5 @@
 """The registration of PyTorch: readers of exported programs, allocator snapshots and inductor's wrapper code."""
 
-from __future__ import annotations
-
 import re
 
 from memplan.planner.foreign.recognition import JSON, NEAR

@@ -10,8 +10,6 @@ last. A reuse whose first kernel only writes the bytes (`out_ptr` in the kernel'
 new buffer. No code is run. Source: torch 2.0 to 2.13, torch/_inductor/codegen/wrapper.py and memory_planning.py.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The storages in inductor's wrapper code, collected statement by statement."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -69,7 +67,7 @@ class _Allocation:
     device: str
 
     @classmethod
-    def from_expression(cls, value: ast.expr) -> _Allocation | None:
+    def from_expression(cls, value: ast.expr) -> "_Allocation | None":
         """Return the allocation that a call makes; None for other expressions. Raises FormatError for unknown types."""
         function = _called_name(value)
         if not isinstance(value, ast.Call) or not (function in (_EMPTY, _EXAMPLE) or function.startswith(_STRIDED)):

@@ -6,8 +6,6 @@ its output is a view of its input. Arguments named `p0`, `p1`, … are weights, 
 of a device is a pool. Buffers are aligned to 64 bytes. Source: src/runtime/graph_executor/graph_executor.h and .cc.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

@@ -6,8 +6,6 @@ planned storages for them; these are read as TVM's own plan. A reshape is a view
 are weights, which are not planned. The options give the sizes of named dimensions. Buffers are aligned to 64 bytes.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Facts (kinds and attributes) about the calls of a Relax program, which the question `plan` does not need."""
 
-from __future__ import annotations
-
 import ast
 
 from memplan.programs.operations.graph_facts import Attribute, OperationFacts

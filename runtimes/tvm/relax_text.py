@@ -1,7 +1,5 @@
 """Functions for TVMScript text: finding the function to read, and computing the sizes of its tensors."""
 
-from __future__ import annotations
-
 import ast
 import operator
 import warnings
@@ -76,7 +74,7 @@ class RelaxTensor:
     where: str
 
     @classmethod
-    def from_call(cls, call: ast.Call, place: int, dtype: str | None, dims: Dims) -> RelaxTensor:
+    def from_call(cls, call: ast.Call, place: int, dtype: str | None, dims: Dims) -> "RelaxTensor":
         """Return the tensor that a call describes.
 
         Its shape, such as `R.shape([…])`, is the argument at `place`. The element type is the next argument, or a named

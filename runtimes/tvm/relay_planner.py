@@ -5,8 +5,6 @@ requests, both in the problem's order of buffers. Buffers that are never alive g
 `memplan.runtimes.tvm.relay_tokens`. The module `relay_storages` plans the operations of a program instead.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import lcm
 

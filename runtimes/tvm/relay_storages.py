@@ -7,8 +7,6 @@ mix. In a pool whose name ends in a texture scope, storages have two dimensions 
 those of the operations, which pack elements smaller than a byte; Relay gives each element a byte.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from math import prod

@@ -6,8 +6,6 @@ Different kinds of storages never mix, so all storages here belong to one device
 element type.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, insort
 from dataclasses import dataclass
 from itertools import chain

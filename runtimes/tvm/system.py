@@ -1,7 +1,5 @@
 """Registers TVM's readers of executor graphs and Relax programs, and the planners of USMP and Relay."""
 
-from __future__ import annotations
-
 import re
 
 from memplan.planner.foreign.recognition import JSON, NEAR

@@ -5,8 +5,6 @@ with at most 99,999 iterations and the size of the pool. It uses Python's random
 deterministic, and this reimplementation gives the same placements.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from random import Random
 
@@ -43,10 +41,10 @@ class _LiveRange:
     index: int
     alignment: int
     urgency: int = 0
-    neighbours: list[_LiveRange] = field(default_factory=list)
+    neighbours: "list[_LiveRange]" = field(default_factory=list)
     address: int = NOT_PLACED
     end_address: int = 0
-    predecessor: _LiveRange | None = None
+    predecessor: "_LiveRange | None" = None
     turn: int = 0
 
     @property

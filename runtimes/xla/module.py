@@ -6,8 +6,6 @@ module with a schedule, loops and updates of slices change their first operand i
 or control edges keep their order. Source: xla/service/hlo.proto and xla/xla_data.proto.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from memplan.planner.errors import FormatError, OperationsError, excerpt

@@ -5,8 +5,6 @@ GetSpatialBufferIntervalCompare, GetTemporalBufferIntervalCompare, FindChunkCand
 xla/service/buffer_assignment.cc (AssignBuffersWithSequentialOrdering), which runs both on the CPU and the GPU.
 """
 
-from __future__ import annotations
-
 from bisect import insort
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ a place are one buffer, which is alive from the first to the last event. Inputs,
 allocations and are not planned. Each trace has a separate memory. Source: xla/service/hlo.proto.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
@@ -81,7 +79,7 @@ class _Trace:
     of_buffer: dict[int, _SharedPlace]
 
     @classmethod
-    def from_message(cls, trace: ProtobufMessage, sizes: dict[int, int]) -> _Trace:
+    def from_message(cls, trace: ProtobufMessage, sizes: dict[int, int]) -> "_Trace":
         """Return the shared places after all events of a trace; a buffer that is never freed is alive to the end."""
         new_trace = cls({}, {})
         last = 0

@@ -1,7 +1,5 @@
 """The registration of XLA: readers of buffer assignments, binary or as text, and its planners."""
 
-from __future__ import annotations
-
 import re
 
 from memplan.planner.formats.other_files import begins_with_nodes

@@ -5,8 +5,6 @@ their last step. In the allocations for temporaries (`preallocated-temp`), two v
 one offset, because one is computed in place of the other; such values are one buffer.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The claims that a certificate proves for a plan: limits on the ends of pools in bytes, and exact integer costs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
@@ -91,7 +89,7 @@ class Prices:
     least: int
 
     @classmethod
-    def from_instance(cls, problem: Problem, instance: Instance, pool: list[int]) -> Prices:
+    def from_instance(cls, problem: Problem, instance: Instance, pool: list[int]) -> "Prices":
         """Return the prices of an instance; pool[i] is buffer i's pool in the plan whose cost is claimed as minimal."""
         # The checker reads the decimal text of a price, so use the exact value of the text, not the binary float.
         costs = [Fraction(repr(float(each.cost))) for each in problem.pools]

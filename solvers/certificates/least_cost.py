@@ -6,8 +6,6 @@ exactly. If the bound does not refute a choice of pools, the lemma search tries 
 few buffers do not fit into certain pools, the result is kept as a lemma.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from math import gcd

@@ -1,7 +1,5 @@
 """The lemma search of the core: infeasibility proofs as text, and use of the search as a solver for one pool."""
 
-from __future__ import annotations
-
 import weakref
 from ctypes import string_at
 from dataclasses import dataclass

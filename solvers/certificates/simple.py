@@ -1,7 +1,5 @@
 """Proofs without search: a buffer has no legal place, or a clique of conflicting buffers exceeds its pools."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np

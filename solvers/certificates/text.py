@@ -3,8 +3,6 @@
 The text refers to a buffer by its row in the problem. The C++ core writes the lemmas; see lemma_text.hpp.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 

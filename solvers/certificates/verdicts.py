@@ -1,7 +1,5 @@
 """Checks of a plan's claims: each claim is listed with its evidence (placements, a witness or a certificate)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction

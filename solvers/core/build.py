@@ -6,8 +6,6 @@ compiled. The libraries need only the C library, so one build works with every P
 the package `ziglang` provides one. This module uses only the standard library, as it runs before any installation.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -1,7 +1,5 @@
 """The tables of kernels that choose pools by Lagrange multipliers; see multipliers.hpp and cheapest.hpp."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from memplan.planner.model.buffer_table import I64

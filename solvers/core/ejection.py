@@ -1,7 +1,5 @@
 """The tables of the ejection kernel, which repairs a placement below fixed ends; see ejection.hpp."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from memplan.planner.model.buffer_table import I64

@@ -6,8 +6,6 @@ buffers cannot be placed within these limits. A lemma is a proved claim about so
 whose limits for these buffers are at least as tight.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from memplan.planner.model.buffer_table import I64

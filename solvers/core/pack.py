@@ -1,7 +1,5 @@
 """The tables of the kernels that pack one pool in a given order; see pack.hpp and sweep.hpp."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from memplan.planner.model.buffer_table import I64

@@ -3,8 +3,6 @@
 See windows.hpp.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from memplan.planner.model.buffer_table import I64

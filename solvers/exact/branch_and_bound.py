@@ -4,8 +4,6 @@ The search runs in the core (search.hpp): components, capacities to try, restart
 turns of it in threads, and offers its plans and bounds.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 import weakref

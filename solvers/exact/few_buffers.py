@@ -5,8 +5,6 @@ decisions has a lower start for any buffer. If two buffers still violate a rule,
 rule is a price, it also tries to pay. Plans are compared by prices first, then by the ends of the pools.
 """
 
-from __future__ import annotations
-
 from itertools import combinations, product
 from math import prod
 

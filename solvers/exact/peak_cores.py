@@ -7,8 +7,6 @@ plan of the problem has a lower peak than the best plan of a core, so an exhaust
 the whole problem. Pinned buffers are in every core.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice

@@ -1,7 +1,5 @@
 """Costs as integers: numbers of equal steps above the cost of the cheapest conceivable plan."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -27,7 +25,7 @@ class Costs:
     clash: list[int]
 
     @classmethod
-    def from_instance(cls, instance: Instance) -> Costs:
+    def from_instance(cls, instance: Instance) -> "Costs":
         """Return the costs of an instance: those of each buffer in each pool, and those of each priced pair."""
         prices = [Fraction(repr(float(pool.cost))) for pool in instance.pools]
         weights = [Fraction(repr(weight)) for weight in instance.priced_pairs.price.tolist()]
@@ -57,7 +55,7 @@ class Costs:
         """The cost, in steps, if every buffer is in its most expensive pool and all priced pairs meet."""
         return sum(max(costs.values(), default=0) for costs in self.extra) + sum(self.clash)
 
-    def coarsen(self, factor: int) -> Costs:
+    def coarsen(self, factor: int) -> "Costs":
         """Return the costs in steps `factor` times as large, rounded down; bounds on these hold for the exact costs."""
         extra = [{q: steps // factor for q, steps in homes.items()} for homes in self.extra]
         return Costs(self.cheapest, self.step * factor, extra, [steps // factor for steps in self.clash])

@@ -4,8 +4,6 @@ Buffers with the same offset in several pools become one buffer that is alive in
 searches, bounds and proofs for one pool also apply to pools of equal use.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

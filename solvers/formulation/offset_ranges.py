@@ -1,7 +1,5 @@
 """Ranges of legal offsets below given ends of pools, and upper limits on the ends of best plans."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import lcm
 

@@ -9,8 +9,6 @@ lower buffer moves up, the least offset of the upper one never falls, and packer
 offset have no such rule; the instance lists them in `share`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +36,7 @@ class PairRules:
     shift: int
 
     @classmethod
-    def from_pool(cls, instance: Instance, q: int) -> PairRules:
+    def from_pool(cls, instance: Instance, q: int) -> "PairRules":
         """Return the pair rules of pool `q` of an instance."""
         pool, named = instance.pools[q], instance.clear_pairs
         lists = [(instance.conflict_first, instance.conflict, 1)]

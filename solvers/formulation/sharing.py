@@ -3,8 +3,6 @@
 There are two kinds of the latter: views are members of one rigid group, and partners may have the same offset.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 

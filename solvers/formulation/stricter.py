@@ -1,7 +1,5 @@
 """Instances with fewer kinds of rules, whose plans are plans of another instance."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

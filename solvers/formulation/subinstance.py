@@ -1,7 +1,5 @@
 """Restriction of an instance to some buffers and one pool, and groups of interchangeable buffers."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any

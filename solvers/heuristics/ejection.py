@@ -1,7 +1,5 @@
 """The search for placements in which few buffers leave their homes (given offsets), with the ejection kernel."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

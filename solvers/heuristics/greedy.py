@@ -1,7 +1,5 @@
 """Greedy packing in a sequence of buffer orders, until a plan meets the lower bound."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from itertools import islice, product

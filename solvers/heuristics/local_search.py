@@ -1,7 +1,5 @@
 """Local search: improve a plan pool by pool from the last one, and redistribute buffers over the pools at times."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial

@@ -1,7 +1,5 @@
 """Moves that improve the packing of one pool: each packs anew in an order derived from an earlier packing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import numpy as np

@@ -7,8 +7,6 @@ Programming 96, 2003). Once the cost is proved, the ends of the pools are minimi
 to the first. All later choices keep the proved values.
 """
 
-from __future__ import annotations
-
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from threading import Event
@@ -236,7 +234,7 @@ def _solve_restricted(instance: Instance, search: Search) -> bool:
     return True
 
 
-def _solve_in_rounds(decomposition: Decomposition, beside: Executor) -> None:
+def _solve_in_rounds(decomposition: "Decomposition", beside: Executor) -> None:
     knapsack, search = decomposition.knapsack, decomposition.search
     windows = Windows(knapsack, search) if suits_windows(knapsack.instance) else None
     # Windows place buffers quickly where few are alive; else they have no space, so pack all buffers at once first.
@@ -258,7 +256,7 @@ def _solve_in_rounds(decomposition: Decomposition, beside: Executor) -> None:
         running.result()
 
 
-def _pursue(decomposition: Decomposition, beside: Executor, windows: Windows | None, is_packed_first: bool) -> bool:
+def _pursue(decomposition: "Decomposition", beside: Executor, windows: Windows | None, is_packed_first: bool) -> bool:
     """Raise bounds, pack choices, and search `windows` between these steps, in rounds with more work each.
 
     Returns True if all goals are proved or the search is over.

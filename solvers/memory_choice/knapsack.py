@@ -7,8 +7,6 @@ that are alive together occupy different granules. Only the last granule of the 
 end.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -123,7 +121,7 @@ class Knapsack:
     row_capacities: list[RowCapacity] = field(init=False)
 
     @classmethod
-    def from_instance(cls, instance: Instance) -> Knapsack | None:
+    def from_instance(cls, instance: Instance) -> "Knapsack | None":
         """Return the choice of pools of an instance, or None if its numbers exceed int64."""
         costs = Costs.from_instance(instance) if instance.objective == "cost" else None
         total = float(instance.size.sum(dtype=np.float64) + instance.alignment.max(axis=0, initial=1).sum())

@@ -1,7 +1,5 @@
 """Bounds on the choices of pools, and the cheapest choice, from kernels; see core/multipliers.hpp and cheapest.hpp."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -54,7 +52,7 @@ class Multipliers:
     table: Reference[core.MultiplierTable]
 
     @classmethod
-    def from_prices(cls, knapsack: Knapsack, price: F64) -> Multipliers:
+    def from_prices(cls, knapsack: Knapsack, price: F64) -> "Multipliers":
         """Return multipliers close to the price, in steps, of a unit of each pool in each row (p, rows), as fine as
         sums of them allow.
         """

@@ -5,8 +5,6 @@ set of items that is known not to fit. The linear relaxation's dual values are p
 multipliers, whose bound is computed exactly, so that no bound relies on HiGHS.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -140,7 +138,7 @@ class ProgramSolver:
         self._child: ChildProcess | None = None
         self._program: ChoiceProgram | None = None
 
-    def __enter__(self) -> ProgramSolver:
+    def __enter__(self) -> "ProgramSolver":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

@@ -6,8 +6,6 @@ placed again. This ends when each buffer costs no more than in the cheapest choi
 core/windows.hpp.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from memplan.planner.instance.instance import Instance

@@ -4,8 +4,6 @@ All numbers are exact integers, in units. In each pool, all offsets are a shift 
 occupies its extent, which is its size rounded up to whole granules.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,7 +31,7 @@ class Grid:
     shift: tuple[int, ...]
 
     @classmethod
-    def from_instance(cls, instance: Instance) -> Grid:
+    def from_instance(cls, instance: Instance) -> "Grid":
         """Return the coarsest grid that contains all possible offsets and all borders of pages and banks."""
         granule, shift = 0, []
         for q, pool in enumerate(instance.pools):

@@ -6,8 +6,6 @@ an MPS file and writes its best solution when it ends. It checks its clock only 
 is set earlier than the deadline.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

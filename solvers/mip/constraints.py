@@ -1,7 +1,5 @@
 """The rows of the integer program for each kind of constraint; each function is named after its rule."""
 
-from __future__ import annotations
-
 from memplan.solvers.mip.boxes import Boxes, round_up
 from memplan.solvers.mip.draft import ONE, Draft, Term
 

@@ -1,7 +1,5 @@
 """Columns (variables) and rows of an integer program, first as exact integers, then as arrays of floats."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
@@ -143,7 +141,7 @@ class Draft:
         """Return True if the program has a column that decides the order of two boxes."""
         return ("below", a, b) in self.at or ("below", b, a) in self.at
 
-    def finish(self, scale: int, cost_scale: int = 1) -> IntegerProgram:
+    def finish(self, scale: int, cost_scale: int = 1) -> "IntegerProgram":
         """Return the program as arrays; an offset of 1 means `scale` units, and a cost of 1 `cost_scale` steps."""
         scales = {"": 1, "units": scale, "cost": cost_scale}
         by = np.array([float(scales[unit]) for unit in self.units])
@@ -207,7 +205,7 @@ class IntegerProgram:
     row_lower: F64  # (r,): lower limit of each row
     row_upper: F64  # (r,): upper limit of each row
 
-    def reduce(self, idle: Bits) -> tuple[IntegerProgram, I64]:
+    def reduce(self, idle: Bits) -> "tuple[IntegerProgram, I64]":
         """Return an equivalent smaller program, and the numbers of the columns that it keeps.
 
         Left out are the rows in the mask `idle`, rows that the limits of columns imply, and columns with a fixed value.

@@ -3,8 +3,6 @@
 This module runs in a child process and imports highspy late, because highspy and OR-Tools cannot share a process.
 """
 
-from __future__ import annotations
-
 from math import inf
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The integer program of a problem, written as an LP or MPS file with readable names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
@@ -92,7 +90,7 @@ def _header_lines(problem: Problem, instance: Instance) -> list[str]:
 class _Text:
     """An integer program as a file's text; each row and each used column has a name."""
 
-    def __init__(self, program: Draft, name: dict[int, str], rows: _ModelNames) -> None:
+    def __init__(self, program: Draft, name: dict[int, str], rows: "_ModelNames") -> None:
         self.program, self.name = program, name
         self.row_name = {row.key: rows.take(row.key) for row in program.rows}
 

@@ -1,7 +1,5 @@
 """The question that a model file states: minimize the peak or the cost, within the limits of a quickly found plan."""
 
-from __future__ import annotations
-
 from math import inf
 
 from memplan.planner.bounds.lower_bound import lower_bound

@@ -3,8 +3,6 @@
 HiGHS, CBC, SCIP and other solvers write one line with the name and value of each column. Most solvers omit zeros.
 """
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

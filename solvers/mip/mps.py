@@ -1,7 +1,5 @@
 """Writing of free-format MPS files, for engines and for users."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby

@@ -7,8 +7,6 @@ consequences for sets of conflicting buffers, and symmetry breaking. Each constr
 whole units. Only the finished program is scaled to numbers that floating-point engines can handle.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from memplan.solvers.formulation.costs import Costs

@@ -4,8 +4,6 @@ The objective is the excess of the buffers' ends over the floor (a lower bound o
 two plans of equal peak, it prefers the plan in which fewer live sets exceed the floor, or exceed it by less.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Recognition of files with solutions of integer programs, without importing their reader."""
 
-from __future__ import annotations
-
 SUFFIX = ".sol"
 _HEADS = (b"Model status", b"solution status:", b"Optimal", b"Stopped on", b"Infeasible", b"# Solution for", b"=obj=")
 """The first bytes of solution files of HiGHS, SCIP, CBC and Gurobi."""

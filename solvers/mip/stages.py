@@ -5,8 +5,6 @@ peaks. If the engine neither finds such a plan nor refutes all, parts of the bes
 engine minimizes the entry. Small programs are minimized at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Warm starts: the best plan so far, converted to the column values of an engine's program."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from memplan.planner.instance.objective import cost_mask

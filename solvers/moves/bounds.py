@@ -1,7 +1,5 @@
 """The bound on the cost of buffers that move, which the checker computes from the prices that are found."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import ceil
 

@@ -1,7 +1,5 @@
 """The bytes of each pool that buffers which move can use."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import gcd, lcm
 from typing import NamedTuple

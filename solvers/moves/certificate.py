@@ -1,7 +1,5 @@
 """Certificates of the cost of plans of buffers that move: prices, whose bound the independent checker computes."""
 
-from __future__ import annotations
-
 import threading
 
 from memplan.planner.model.plan import Plan

@@ -1,7 +1,5 @@
 """The columns and rows of an integer program, whose columns are 0 or 1."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The solutions of a program of pieces by HiGHS: near the linear relaxation, near the best solution, and of all."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -54,7 +52,7 @@ class PiecesEngine:
         self.control, self._random = control, np.random.default_rng(seed or 0)
         self._child = ChildProcess("memplan.solvers.memory_choice.program", lambda: control.is_over)
 
-    def __enter__(self) -> PiecesEngine:
+    def __enter__(self) -> "PiecesEngine":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

@@ -1,7 +1,5 @@
 """The baseline for buffers that move: the fast pool keeps those used again soonest, as XLA and Belady's rule do."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from math import fsum

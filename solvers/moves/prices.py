@@ -1,7 +1,5 @@
 """Prices of room and of copied bytes, whose bound on the cost the independent checker computes exactly."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

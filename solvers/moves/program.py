@@ -203,13 +203,7 @@ class PiecesProgram:
                 yield LoadRow.from_terms(None, time, step, [*map(abs, step.values())], self.rules.bytes_per_step)
 
     def _add_loads(
-        self,
-        line: Timeline,
-        q: int,
-        size: int,
-        moments: list[int],
-        loads: list[dict[int, int]],
-        sizes: list[list[int]],
+        self, line: Timeline, q: int, size: int, moments: list[int], loads: list[dict[int, int]], sizes: list[list[int]]
     ) -> None:
         if size == 0 or q not in line.row.pools:
             return

@@ -4,8 +4,6 @@ The steps look at the fast pool and at one other, with room for everything. The 
 prices prove, in all pools.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """The columns of one buffer that moves: right pieces between two times, copies, and the pools that accesses use."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ Sorting is stable, so equal buffers keep the instance's order. Neither logarithm
 machines may round them differently.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ First fit chooses the lowest free offset; best fit chooses the lowest offset in 
 fit below the capacity gets ABSENT, and packing continues without it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from math import isqrt
 

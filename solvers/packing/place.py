@@ -1,7 +1,5 @@
 """Placement of all buffers of an instance, pool by pool, in exact integers."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 import numpy as np

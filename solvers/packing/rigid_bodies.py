@@ -1,7 +1,5 @@
 """Bodies, which the packing kernel places as a whole: single buffers, rigid groups, and pairs at one offset."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from math import lcm

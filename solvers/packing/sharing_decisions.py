@@ -1,7 +1,5 @@
 """Decisions on pairs before a packing: which pairs share an offset, and which priced pairs must not meet."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """A plan in linear time by sweeps over time: worse than the best of many orders, but there at once for any number."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from memplan.planner.instance.instance import Instance

@@ -1,7 +1,5 @@
 """The search for a plan of buffers that move: choose pieces without offsets, then pack each pool at once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
@@ -159,7 +157,7 @@ class _Search:
 
     def _packed_solution(
         self, engine: PiecesEngine, program: PiecesProgram, relaxed: Relaxation, baseline: _Choice | None, is_full: bool
-    ) -> tuple[_Choice | None, _FailedPool | None]:
+    ) -> "tuple[_Choice | None, _FailedPool | None]":
         """Return the cheapest solution of the program that is packed, and the failure of the last that is not."""
         best, failed = None, None
         start = np.zeros(0) if baseline is None else program.values_of([*baseline.offsets], baseline.copies)
@@ -179,7 +177,7 @@ class _Search:
                 failed = failure._replace(terms=program.columns_in(failure.pool, column(values > 0.5)))
         return (best if best is not None else baseline if failed is None else None), failed
 
-    def _pack(self, pieces: list[Piece], share: float) -> tuple[dict[Piece, int], _FailedPool | None]:
+    def _pack(self, pieces: list[Piece], share: float) -> "tuple[dict[Piece, int], _FailedPool | None]":
         """Return the offset of each piece, and the first pool that cannot be packed in a part of the time left."""
         offsets: dict[Piece, int] = {}
         for q in range(len(self.problem.pools)):

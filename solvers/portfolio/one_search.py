@@ -1,7 +1,5 @@
 """One search for a problem's objective: it has one deadline and one result, which the caller must verify."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -274,7 +272,7 @@ class OneSearch:
         return SolveResult(plan, assignment, bound, elapsed_s=self._deadline.passed_s)
 
 
-def _logger() -> Logger:
+def _logger() -> "Logger":
     from logging import getLogger
 
     return getLogger("memplan")

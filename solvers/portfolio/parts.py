@@ -8,8 +8,6 @@ are applied again inside each part. A part that cannot be divided further is a l
 separate instance.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -5,8 +5,6 @@ the first search. For `speed`, there is only the second one, without a limit on 
 plan that fills the pools in order, the largest buffers first, as Cadence's planners do.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The main entry point for solving a problem, with one deadline and one result."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -6,8 +6,6 @@ stop when an assignment meets the bound. If an external engine makes a claim wit
 confirm it.
 """
 
-from __future__ import annotations
-
 import traceback
 import warnings
 from dataclasses import replace

@@ -5,8 +5,6 @@ the same process. The parent sends one task. The child sends each result at once
 killed.
 """
 
-from __future__ import annotations
-
 import time
 import traceback
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Both are found by solving a sequence of problems with smaller and smaller pools,
 are used unchanged.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -44,7 +42,7 @@ class WeightedEnds:
     regions: list[tuple[Fraction | float, Ends, Ends]] = field(default_factory=list)
 
     @classmethod
-    def from_problem(cls, problem: Problem, given: Mapping[str, float]) -> WeightedEnds:
+    def from_problem(cls, problem: Problem, given: Mapping[str, float]) -> "WeightedEnds":
         """Return the search for a problem, whose pools are sorted by weight; pools without a given weight have 0."""
         named = [(Fraction(str(given.get(pool.name, 0))), pool) for pool in problem.pools]
         named.sort(key=lambda pair: pair[0])

@@ -1,7 +1,5 @@
 """Warm starts of a search: assignments (pools and offsets in units) derived from known plans."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from memplan.planner.instance.instance import I64_MAX, Instance

@@ -3,8 +3,6 @@
 All searches share one thread, because starting one per search would cost more than solving a small problem.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Searches check their deadlines, but code that reads, compiles or arranges data d
 outside, so abandoned work continues until the process ends.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

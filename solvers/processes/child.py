@@ -5,8 +5,6 @@ because niceness counts only within a session. Tasks are pickled, because this p
 child are JSON with arrays and never pickles, because untrusted input may influence them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pickle
@@ -180,7 +178,7 @@ class ChildProcess:
             with contextlib.suppress(OSError):  # Closing a pipe fails if the child has not read its task.
                 pipe.close()
 
-    def __enter__(self) -> ChildProcess:
+    def __enter__(self) -> "ChildProcess":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

@@ -1,7 +1,5 @@
 """Temporary folders named after their process, so that the folders of killed processes can be removed later."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

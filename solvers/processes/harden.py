@@ -3,8 +3,6 @@
 If a malicious file takes control of the process, there is nothing to read and nowhere to write.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

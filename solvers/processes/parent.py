@@ -1,7 +1,5 @@
 """The child's side of a child process: it reads tasks, sends messages, and ends when its parent ends."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import signal

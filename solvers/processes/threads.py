@@ -1,7 +1,5 @@
 """The limit on the threads of a search, from the variable MEMPLAN_THREADS or the number of processors."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from math import ceil

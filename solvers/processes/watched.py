@@ -3,8 +3,6 @@
 The fork has a process group of its own, so that a signal from a terminal arrives once, by this process.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import select

@@ -1,7 +1,5 @@
 """Best fit over time, as in MLIR and ONNX Runtime: in order of start, each buffer gets the smallest gap that fits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from math import lcm
 

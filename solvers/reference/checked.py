@@ -4,8 +4,6 @@ Such planners sometimes violate rules that they do not know, such as capacities 
 the plan is rejected with a list of violations.
 """
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -5,8 +5,6 @@ mapping from ids to offsets or to (pool name, offset), or a plan. Modules are im
 the working directory. The child sends the plan as JSON, and it is verified like any other plan.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import traceback
@@ -40,7 +38,7 @@ class OwnPlanner(ReferencePlanner):
 
     limit_s: float = 0.0
 
-    def load(self) -> Planner:
+    def load(self) -> "Planner":
         """Return a function that calls the caller's planner in a child process."""
         return partial(_run_planner, self.name, self.limit_s)
 

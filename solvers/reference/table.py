@@ -1,7 +1,5 @@
 """The look-up of reference planners by their names, such as `reference:NAME`."""
 
-from __future__ import annotations
-
 from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.errors.did_you_mean import closest_word
 from memplan.planner.systems import ReferencePlanner, reference_planners

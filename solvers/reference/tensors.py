@@ -1,7 +1,5 @@
 """Problems as tensors, which is the form that planners of other systems read, and the form of their answers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -41,7 +39,7 @@ class Tensor:
     pools: tuple[int, ...]
     offset: int | None
 
-    def meets(self, other: Tensor) -> bool:
+    def meets(self, other: "Tensor") -> bool:
         """Return True if the two tensors are alive at the same time."""
         return self.start < other.end and other.start < self.end
 

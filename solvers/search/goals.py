@@ -1,7 +1,5 @@
 """The goals of an objective in order of priority, with their proved values, best values and bounds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

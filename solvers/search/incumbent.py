@@ -1,7 +1,5 @@
 """The state of a running search: best assignment, bound, deadline, stop reason and progress reports."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable
@@ -67,7 +65,7 @@ class Search:
     known: InitVar[Bound | None] = None
     proof: Bound = field(init=False)
     flag: I64 = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
-    children: WeakSet[Search] = field(default_factory=WeakSet)
+    children: "WeakSet[Search]" = field(default_factory=WeakSet)
 
     def __post_init__(self, known: Bound | None) -> None:
         """Compute the live-set bound unless it is `known`, and stop at once if it proves that nothing fits."""
@@ -112,7 +110,7 @@ class Search:
             for child in self.children:
                 child.stop("cancelled")
 
-    def child(self, instance: Instance, share: float = 1.0, work_limit: int | None = None) -> Search:
+    def child(self, instance: Instance, share: float = 1.0, work_limit: int | None = None) -> "Search":
         """Return a search of another instance, with a share of the remaining time and work; it ends with this search.
 
         With a `work_limit`, it counts work instead of time, so that its result does not depend on the machine's load.

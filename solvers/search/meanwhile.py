@@ -1,7 +1,5 @@
 """Background threads for periodic calls, and for stop flags that kernels poll."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Plans made from search results: the use of pools, the gap, and a proof or an explanation are added."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The Bazel rules: loaded as Starlark, analysed and executed without Bazel."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os
@@ -77,7 +75,7 @@ class DefaultInfo:
 class Runfiles(tuple[File, ...]):
     """The files that a test needs when it runs."""
 
-    def merge(self, other: Sequence[File]) -> Runfiles:
+    def merge(self, other: Sequence[File]) -> "Runfiles":
         return Runfiles((*self, *other))
 
 

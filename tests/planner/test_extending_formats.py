@@ -142,14 +142,7 @@ print("used")
     ("title", "files"),
     [
         ("a two-way format", {"planner/formats/NAME.py", *IN_TABLE, "tests/planner/formats/test_formats_NAME.py"}),
-        (
-            "an importer",
-            {
-                "runtimes/NAME/system.py",
-                *IN_IMPORTERS,
-                "tests/runtimes/NAME/test_importers_NAME.py",
-            },
-        ),
+        ("an importer", {"runtimes/NAME/system.py", *IN_IMPORTERS, "tests/runtimes/NAME/test_importers_NAME.py"}),
     ],
 )
 def test_the_guide_lists_three_files_to_change_for_a_format_or_importer(title: str, files: set[str]) -> None:
@@ -163,14 +156,7 @@ def test_the_guide_lists_three_files_to_change_for_a_format_or_importer(title: s
     ("patch", "use"),
     [
         ({"planner/formats/lines.py": [("", FORMAT)], **IN_TABLE}, USE_FORMAT),
-        (
-            {
-                "runtimes/toy/__init__.py": TOY,
-                "runtimes/toy/system.py": [("", IMPORTER)],
-                **IN_IMPORTERS,
-            },
-            USE_IMPORTER,
-        ),
+        ({"runtimes/toy/__init__.py": TOY, "runtimes/toy/system.py": [("", IMPORTER)], **IN_IMPORTERS}, USE_IMPORTER),
     ],
     ids=["format", "importer"],
 )

@@ -10,8 +10,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.drawn]
 MOST_FILES = 7
 DISTANCE = '''"""`distance`: so many bytes lie between two buffers of one pool at least, whatever their lifetimes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from memplan.planner.model.constraints.kept import Breaks, Id, tied_in_entries, unknown_ids

@@ -145,13 +145,7 @@ def test_error_messages_write_options_in_the_syntax_of_each_entrance() -> None:
     assert tuple(error.sentences_in_syntax(flag_text)) == ("budget: needs its dims, as in --dim 'n=[1]', or --least",)
 
 
-_OTHERS = {
-    "least": "bytes",
-    "most_changes": 1,
-    "capacity": ("a=1",),
-    "kinds": ("pool",),
-    "with_plans": True,
-}
+_OTHERS = {"least": "bytes", "most_changes": 1, "capacity": ("a=1",), "kinds": ("pool",), "with_plans": True}
 _OTHERS |= {"more": 64, "shrunk_to": 0.5, "tolerance": "2%", "differences": True, "unmoved": True}
 
 

@@ -241,7 +241,7 @@ def test_moves_are_compared_with_the_baseline_and_with_none(plan: memplan.Plan) 
     found = compare(data, plan=memplan.plan(Problem.model_validate(WITH_RETURN)))
     assert isinstance(found, MovesComparison)
     assert [(row.name, row.cost, row.pieces, row.copies) for row in found.plans] == [
-        *(("given", 320, 5, 2), ("without moves", 576, 3, 0), ("baseline", 320, 5, 2), ("with moves", 320, 5, 2)),
+        *(("given", 320, 5, 2), ("without moves", 576, 3, 0), ("baseline", 320, 5, 2), ("with moves", 320, 5, 2))
     ]
     assert (found.saved, found.status) == (256, "optimal")
     with pytest.raises(PlanError, match="plan: must be a valid plan of the problem: "):

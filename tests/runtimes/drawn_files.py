@@ -8,18 +8,7 @@ from math import prod
 from typing import Any
 
 from tests.runtimes import tflite_files
-from tests.runtimes.drawn_models import (
-    CHOICE,
-    OVER,
-    VIEW,
-    DrawnModel,
-    Format,
-    Step,
-    bytes_of,
-    draw,
-    homes,
-    live_peak,
-)
+from tests.runtimes.drawn_models import CHOICE, OVER, VIEW, DrawnModel, Format, Step, bytes_of, draw, homes, live_peak
 from tests.runtimes.foreign_files import relax
 
 

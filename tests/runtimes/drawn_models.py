@@ -5,8 +5,6 @@ bytes, unless both belong to the caller. Inputs are alive before the first step,
 choice between branches first reads its condition, and each branch writes the result.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +22,7 @@ class Step:
     kind: str
     inputs: tuple[int, ...]
     outputs: tuple[int, ...] = ()
-    branches: tuple[tuple[Step, ...], ...] = ()
+    branches: "tuple[tuple[Step, ...], ...]" = ()
 
 
 @dataclass(frozen=True)

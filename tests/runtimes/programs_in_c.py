@@ -1,7 +1,5 @@
 """Cascades in C compared with numpy: random constants, results layer by layer, and compiled programs."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -55,7 +53,7 @@ class Values:
     of: dict[int, dict[str, Array]] = field(default_factory=dict)
 
     @classmethod
-    def from_seed(cls, graph: OperationGraph, seed: int = 0) -> Values:
+    def from_seed(cls, graph: OperationGraph, seed: int = 0) -> "Values":
         random, found = np.random.default_rng(seed), cls(graph, str(graph.tensors[0].dtype))
         for v, row in enumerate(graph.ops):
             weights = [graph.tensors[t].shape for t in row.inputs if t in graph.resident]

@@ -183,10 +183,7 @@ def test_a_failing_reader_does_not_stop_the_check_of_other_models(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     failing = FileReader(
-        "failing",
-        lambda data: data.startswith(b"fault:"),
-        "tests.runtimes.failing_reader",
-        suffixes=(".bad",),
+        "failing", lambda data: data.startswith(b"fault:"), "tests.runtimes.failing_reader", suffixes=(".bad",)
     )
     monkeypatch.setitem(file_readers(), "failing", failing)
     (tmp_path / "a.bad").write_bytes(b"fault:key")

@@ -1,7 +1,5 @@
 """Source document 1: the memory planning of ExecuTorch's Cadence backend."""
 
-from __future__ import annotations
-
 import random
 from types import SimpleNamespace
 from typing import Any

@@ -3,8 +3,6 @@
 highspy, pulp and OR-Tools must not be loaded into the process of the tests.
 """
 
-from __future__ import annotations
-
 import pickle
 import subprocess
 import sys
@@ -39,7 +37,7 @@ class Job:
     is_untold: bool = False
     has_start: bool = False
 
-    def __reduce__(self) -> tuple[Callable[..., Job], tuple[object, ...]]:
+    def __reduce__(self) -> "tuple[Callable[..., Job], tuple[object, ...]]":
         text = self.problem.model_dump_json()
         return _job_of_text, (text, self.is_untold, self.has_start)
 

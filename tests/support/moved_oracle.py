@@ -5,17 +5,7 @@ from functools import cached_property
 from itertools import chain, combinations, product
 from typing import NamedTuple
 
-from tests.support.moved_answers import (
-    Family,
-    Row,
-    allowed_pools,
-    banks,
-    families,
-    is_fixed,
-    is_legal,
-    pairs,
-    rules_of,
-)
+from tests.support.moved_answers import Family, Row, allowed_pools, banks, families, is_fixed, is_legal, pairs, rules_of
 
 Piece = tuple[str, int, int]
 """The pool, start and end of a piece."""

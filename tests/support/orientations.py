@@ -16,8 +16,6 @@ bytes together: in one there would be two neighbours, in the order of offsets, t
 keeps those above from moving down by P.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -114,7 +112,7 @@ class Rivals:
         is_near = low < high + self.sizes[1] + self.free and high < low + self.sizes[0] + self.free
         return self.conflict and not share and is_near
 
-    def ways(self) -> Iterator[tuple[list[AtLeast], Rivals | None, float]]:
+    def ways(self) -> "Iterator[tuple[list[AtLeast], Rivals | None, float]]":
         """Yield each way to avoid a clash: its rules, the rules that remain if a weight is paid, and the weight."""
         first_end = (self.first[0], self.first[1] + self.sizes[0])
         second_end = (self.second[0], self.second[1] + self.sizes[1])

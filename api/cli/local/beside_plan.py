@@ -1,7 +1,5 @@
 """Extra output files of a plan: its picture, and its page, which can open in a browser."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

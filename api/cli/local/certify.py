@@ -1,7 +1,5 @@
 """`memplan certify`: write the certificate of a plan for `checkers/check.py`, or its proof for VeriPB."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from memplan.api.cli.advice import CommandLine

@@ -1,7 +1,5 @@
 """`memplan check`: check a model against its budgets, and write reports, a page, the plan and the next baseline."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`memplan check FOLDER`: check all models of a folder; a budgets file has each model's limits and reading options."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path

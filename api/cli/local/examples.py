@@ -1,7 +1,5 @@
 """`memplan examples`: copy the files that the documents use into a folder."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

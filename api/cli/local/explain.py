@@ -1,7 +1,5 @@
 """`memplan explain`: explain a peak or a failure, and write a page that shows the plans of the repairs."""
 
-from __future__ import annotations
-
 from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.asking import answer_of_call, end_call, read_call, write_answer, write_beside
 from memplan.api.cli.question_command import command_of

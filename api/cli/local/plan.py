@@ -1,7 +1,5 @@
 """`memplan plan`: plan one file or several, also with operations reordered, and write the output files."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from collections.abc import Iterator, Mapping

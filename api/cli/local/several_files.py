@@ -1,7 +1,5 @@
 """Several input files of one command: models that share memory, or files answered independently of each other."""
 
-from __future__ import annotations
-
 import contextlib
 import shlex
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """`memplan sweep`: plan problems over a range of sizes, and write JSON, a table, CSV or a page."""
 
-from __future__ import annotations
-
 import csv
 import io
 from typing import Any

@@ -1,7 +1,5 @@
 """`memplan verify`: verify a plan, including a plan stored in a model file, and write a better plan or a page."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`memplan database`: upgrade the tables of a database to this version, or print the SQL statements for that."""
 
-from __future__ import annotations
-
 from contextlib import closing
 
 from memplan.api.cli.flags import STORE, Flag

@@ -1,7 +1,5 @@
 """`memplan keys`: make, list and revoke API keys in the database that the settings name."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -90,7 +88,7 @@ def revoke(name: str) -> None:
 
 
 @contextmanager
-def _open_keys() -> Iterator[Keys]:
+def _open_keys() -> "Iterator[Keys]":
     """Yield the table of keys in the database that the settings name; raises OptionError if the database fails."""
     from memplan.api.settings import read_settings
     from memplan.api.store.errors import StoreError
@@ -107,7 +105,7 @@ def _open_keys() -> Iterator[Keys]:
         raise OptionError(f"store: {error}") from error
 
 
-def _key_facts(key: Key) -> dict[str, object]:
+def _key_facts(key: "Key") -> dict[str, object]:
     """Return a key's facts as JSON values, without its secret; times are texts."""
     return {
         "name": key.name,

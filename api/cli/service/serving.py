@@ -1,7 +1,5 @@
 """`memplan serve` and `memplan worker`: serve requests over HTTP, and run jobs from a database."""
 
-from __future__ import annotations
-
 import gc
 import logging.config
 import os

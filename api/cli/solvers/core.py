@@ -1,7 +1,5 @@
 """`memplan core`: the C++ sources of the planner, for programs that link it through memplan.h."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`memplan doctor` and `memplan solvers`: report the installed packages, the compiled code, and the solvers."""
 
-from __future__ import annotations
-
 import os
 import platform
 import sys

@@ -1,7 +1,5 @@
 """`memplan schema`: the JSON Schema of the wire format, and example requests that test other implementations."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """`POST /v1/batch`: plan many problems in one request; each plan is sent as soon as it is ready."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator

@@ -1,7 +1,5 @@
 """The routes for the parts of a job: its problem, its request, its best plan and its answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """`/v1/jobs`: submit, look up, follow, rename, cancel and forget jobs, which are answered asynchronously."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace

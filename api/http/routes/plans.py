@@ -1,7 +1,5 @@
 """`GET /v1/plans/{problem_hash}`: the best known plan for a problem, whichever caller requested it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """The HTTP calls of questions, such as `POST /v1/order`; `POST /v1/plan` consults the plan cache first."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The calls about the server: `/healthz`, `/readyz`, `/metrics` and `/v1/solvers`."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from fastapi import APIRouter, Request, Response

@@ -1,7 +1,5 @@
 """Connections of uvicorn with two additions: a timeout and a size limit for the head of a request."""
 
-from __future__ import annotations
-
 import asyncio
 import resource
 from typing import Any

@@ -1,7 +1,5 @@
 """The HTTP server: it listens, and on shutdown answers every waiting caller with the best plan so far."""
 
-from __future__ import annotations
-
 import asyncio
 import logging.config
 import os
@@ -66,7 +64,7 @@ def serve(host: str, port: int, without_keys: bool = False) -> None:
         server.run([listener])
 
 
-def config(app: Any, log: dict[str, Any] | None) -> uvicorn.Config:
+def config(app: Any, log: dict[str, Any] | None) -> "uvicorn.Config":
     """Return the uvicorn configuration for an ASGI app."""
     import uvicorn
 

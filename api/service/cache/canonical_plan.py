@@ -1,7 +1,5 @@
 """Cached plans in the canonical form of `GET /v1/plans/{problem_hash}`, and the translation back to a problem."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from memplan.api.service.cache.cached_plan import CachedPlan, result_of

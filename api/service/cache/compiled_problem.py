@@ -1,7 +1,5 @@
 """A problem together with what planning derives from it: its instance, hash and canonical order, each computed once."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sized
 from dataclasses import dataclass
@@ -44,7 +42,7 @@ class CompiledProblem:
     cache_name: str
 
     @classmethod
-    def from_problem(cls, problem: Problem, key_id: str | None = None) -> CompiledProblem:
+    def from_problem(cls, problem: Problem, key_id: str | None = None) -> "CompiledProblem":
         """Return the compiled and hashed problem; takes O(m log m) time for m lifetimes.
 
         `key_id` is the key whose known plans are used; None for plans that all keys share.

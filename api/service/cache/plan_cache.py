@@ -4,8 +4,6 @@ A plan reaches memory at once and the store a moment later, together with many o
 disk. A server that dies loses only the plans of its last moment, which a search can find again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time
@@ -51,7 +49,7 @@ class PlanCache:
 
     @classmethod
     @asynccontextmanager
-    async def open_tended(cls, store: Store) -> AsyncIterator[PlanCache]:
+    async def open_tended(cls, store: Store) -> "AsyncIterator[PlanCache]":
         """Yield a process's plan cache, whose entries are written to the store, a last time when the block ends."""
         cache = cls(store)
         tending = asyncio.create_task(cache.tend())

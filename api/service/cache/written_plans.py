@@ -3,8 +3,6 @@
 Each plan was found and verified for exactly the same request bytes, and it is optimal.
 """
 
-from __future__ import annotations
-
 import time
 from collections import OrderedDict
 from dataclasses import dataclass

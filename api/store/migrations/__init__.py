@@ -4,8 +4,6 @@ Each change is a module of `revisions` with the next number. A change only adds 
 the previous version can run until all are replaced. Columns and tables to be removed are unused for one version first.
 """
 
-from __future__ import annotations
-
 from io import StringIO
 from pathlib import Path
 from typing import IO, Any

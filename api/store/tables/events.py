@@ -1,7 +1,5 @@
 """The table of job events, numbered per job."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

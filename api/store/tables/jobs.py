@@ -1,7 +1,5 @@
 """The table of jobs as callers use it: they submit, look up, list, rename, cancel and forget jobs."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading
@@ -79,7 +77,7 @@ class JobQuery(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    kind: JobKindName | None = None
+    kind: "JobKindName | None" = None
     state: State | None = None
     name: str | None = None
     search: Annotated[str, Field(min_length=1, max_length=NAME_CHARACTERS)] | None = None

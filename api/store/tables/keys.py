@@ -1,7 +1,5 @@
 """The table of callers' API keys."""
 
-from __future__ import annotations
-
 from sqlalchemy import Row, exists, select, update
 
 from memplan.api.store.api_key import Key

@@ -1,7 +1,5 @@
 """The table of jobs as workers use it: they claim jobs, report on them, and finish or release them."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The table of known plans, keyed by the hash of their problem."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Set
 from dataclasses import asdict

@@ -3,8 +3,6 @@
 A tensor is stored row by row, and a row pixel by pixel, each with all its channels. Operations are in execution order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -281,7 +279,7 @@ class AccessGraph:
         row = self.operations[position]
         return row.alternatives[number - 1] if number else (self.macs_of(position), row.work)
 
-    def choose_alternative(self, position: int, number: int) -> AccessGraph:
+    def choose_alternative(self, position: int, number: int) -> "AccessGraph":
         """Return the graph with one operation replaced by its alternative `number`; 0 returns the graph unchanged."""
         if not number:
             return self

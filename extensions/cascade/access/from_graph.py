@@ -1,7 +1,5 @@
 """The access maps of a graph of operations, derived from the kind, the attributes and the shapes of each operation."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import accumulate
 from math import prod

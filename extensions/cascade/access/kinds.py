@@ -6,8 +6,6 @@ four: before rows, before columns, after rows, after columns. For sequences, the
 Callers state the access maps of an operation of a custom kind in the attributes `access_rows` and `access_columns`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

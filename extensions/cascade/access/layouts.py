@@ -4,8 +4,6 @@ A layout has a letter for each axis: N for the images of a batch, H for rows, W 
 may occupy several axes, before and after rows and columns, because reordering channels alone moves no pixel.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

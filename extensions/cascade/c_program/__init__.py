@@ -1,7 +1,5 @@
 """Cascades as C programs: loops over stripes, which call a kernel for each operation and use one planned arena."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib.resources import files
 

@@ -1,7 +1,5 @@
 """The C source of a cascade: its arena, the views of buffers in the arena, and a loop for each region."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from memplan.extensions.cascade.answer import CascadePoint

@@ -1,7 +1,5 @@
 """The C functions called by the loops of a cascade, defined by reference kernels for known kinds of operations."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from math import prod
 from typing import NamedTuple

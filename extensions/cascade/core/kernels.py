@@ -1,7 +1,5 @@
 """The tables that pass data to the compiled kernels of the search for cascades; the C++ files are in this folder."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from memplan.extensions.cascade.core import LIBRARY

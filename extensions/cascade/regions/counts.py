@@ -1,7 +1,5 @@
 """Counts of a cascade's multiplications, traffic and runs, and the check of its slides (outputs over dying inputs)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import lru_cache
 

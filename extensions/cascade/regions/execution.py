@@ -1,7 +1,5 @@
 """The execution of a cascade in one arena, which compares every value with the value computed layer by layer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

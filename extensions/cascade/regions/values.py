@@ -4,8 +4,6 @@ Each element is multiplied by an odd number that depends on its position, so a m
 If an output channel depends on the `same` input channel, no other channel enters its sum.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 

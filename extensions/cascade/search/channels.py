@@ -6,8 +6,6 @@ each output channel depends only on the same input channel. So no operation comp
 Source: FDT (arXiv 2303.17878).
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Exact Pareto fronts of chains (sequences of regions) in peak, multiplications, and optionally traffic."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

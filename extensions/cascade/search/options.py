@@ -1,7 +1,5 @@
 """The options of a search for cascades, and the combinations of a sweep over their values."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -193,7 +191,7 @@ class CascadeOptions(QuestionOptions):
         return 2**62 if self.macs is None else int(once * self.macs + 0.5)
 
     @model_validator(mode="after")
-    def _require_compatible_options(self) -> CascadeOptions:
+    def _require_compatible_options(self) -> "CascadeOptions":
         """Return the options; raise a validation error for values out of range and for excluded combinations."""
         wrong, (rows, columns) = list[Break](), self.stripe or (1, 0)
         if not (1 <= rows <= _MOST_STRIPE and 0 <= columns <= _MOST_STRIPE):

@@ -4,8 +4,6 @@ Regions are intervals of an order. To order the regions of a chain, each region 
 tensors that are whole between regions count. Orders depth first, heads early and by lowest peak are tried as well.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any

@@ -7,8 +7,6 @@ graph. So the best chain through all of these graphs decides whether, and from w
 other tensors that are alive at the lowest peak are recomputed for their late readers, one by one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -74,7 +72,7 @@ class Variant:
     def _keep_rows(self, is_kept: NDArray[np.bool_]) -> Self:
         return replace(self, found=self.found[is_kept])
 
-    def graph_of_chain(self, chain: Chain) -> Variant:
+    def graph_of_chain(self, chain: Chain) -> "Variant":
         """Return a variant of the graph whose front consists of the given chain alone."""
         return Variant(self.graph, self.found, [chain])
 

@@ -1,7 +1,5 @@
 """Plans of chains (sequences of regions): each plan makes a point, and the Pareto-optimal points are kept."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 

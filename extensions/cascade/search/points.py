@@ -4,8 +4,6 @@ A buffer used only within a loop step is alive there from its first write to its
 between loop steps, or whole and used in a loop, is alive for the whole loop.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any

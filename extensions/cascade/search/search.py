@@ -6,8 +6,6 @@ operations, and on the live bytes around them. If all of these are equal for sev
 operations is searched.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -244,7 +242,7 @@ class RegionSearch:
             return rows
         return stored + shift
 
-    def add(self, other: RegionSearch) -> None:
+    def add(self, other: "RegionSearch") -> None:
         """Add the counts of another search of the same graph to the counts of this search."""
         for name, count in asdict(other.effort).items():
             setattr(self.effort, name, getattr(self.effort, name) + count)

@@ -1,7 +1,5 @@
 """The steps that answer `cascade`: the plan layer by layer, the search, the checks by value, and the answer."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace

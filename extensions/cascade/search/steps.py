@@ -1,7 +1,5 @@
 """The ranges and buffers of a region's steps, which a kernel computes from a row of the table of regions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 

@@ -1,7 +1,5 @@
 """The tables of a graph that the compiled kernels read, and the graph's barriers with their live bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from itertools import accumulate

@@ -1,7 +1,5 @@
 """The figures of a step on a target: its time, its transfers, and its slots (buffers) in the fast memory."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum

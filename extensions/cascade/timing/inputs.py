@@ -4,8 +4,6 @@ A DORY file has memories L1, L2 and so on, with their sizes in bytes, and the ba
 (cycles) of the link from each to the next faster one. Source: dory/Hardware_targets in pulp-platform/dory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ bytes are transferred and the engine works. `far` has tensor numbers; -1 - v den
 simulation counts the figures of searches and plans anew; it shares only access maps, regions and targets with them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import fsum

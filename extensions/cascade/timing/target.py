@@ -1,7 +1,5 @@
 """Targets: machines with two or three memories, the links between the memories, and an engine that computes."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -86,7 +84,7 @@ class Target(Value):
     reader."""
 
     @model_validator(mode="after")
-    def _require_memories_and_links(self) -> Target:
+    def _require_memories_and_links(self) -> "Target":
         """Return the target; raise a validation error if its memories and links do not fit together."""
         breaks: list[tuple[Location, str]] = []
         last = len(self.memories) - 1
@@ -111,7 +109,7 @@ class Target(Value):
         """The size of the fast memory in bytes."""
         return self.memories[0].capacity or 0
 
-    def with_capacity(self, capacity: int) -> Target:
+    def with_capacity(self, capacity: int) -> "Target":
         """Return the target with another size of the fast memory, in bytes."""
         fast, *others = self.memories
         return self.model_copy(update={"memories": (fast.model_copy(update={"capacity": capacity}), *others)})

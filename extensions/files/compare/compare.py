@@ -119,11 +119,7 @@ class ModelComparison(Answer):
 
 
 def compare(
-    file: bytes,
-    options: CompareOptions = CompareOptions(),
-    control: Control = Control(),
-    *,
-    plan: Plan | None = None,
+    file: bytes, options: CompareOptions = CompareOptions(), control: Control = Control(), *, plan: Plan | None = None
 ) -> ModelComparison | MovesComparison:
     """Compare the memory planner of a model's own runtime with memplan: the bytes used, the bound, the bytes saved.
 

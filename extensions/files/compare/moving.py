@@ -1,7 +1,5 @@
 """The comparison of plans in which buffers move with the plan in which none does."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import fsum
 

@@ -1,7 +1,5 @@
 """The answer of `convert`: facts about the input file, and the output files."""
 
-from __future__ import annotations
-
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from typing import Any, Literal, Self

@@ -1,7 +1,5 @@
 """The options of `convert`, and its targets: the formats that it can write."""
 
-from __future__ import annotations
-
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -38,7 +36,7 @@ class ConvertOptions(ReadOptions, ForeignOptions):
     """Options of a conversion: how the file is read, and the target."""
 
     time_limit_s: Seconds = Field(60.0, description="The answer comes within this time, which all searches share.")
-    to: Target | None = Field(
+    to: "Target | None" = Field(
         None,
         description="The form that is written. The default is the problem as JSON, or a plan as C; the command "
         "takes it from the suffix of -o.",

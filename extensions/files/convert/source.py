@@ -1,7 +1,5 @@
 """The facts that `convert` reports about its input file, and the model's best form for its runtime."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

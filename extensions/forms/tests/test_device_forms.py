@@ -1,7 +1,5 @@
 """Models converted to forms for a runtime's arena: the form that fits with the fewest multiplications."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

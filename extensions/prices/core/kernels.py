@@ -1,7 +1,5 @@
 """The input and output tables of the C++ kernels in this folder, which search a piece for cheaper plans and bounds."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from memplan.extensions.prices.core import LIBRARY

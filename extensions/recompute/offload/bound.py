@@ -5,8 +5,6 @@ are needed both before and after this run: their bytes above the limit are absen
 recompute them later, which takes extra time, or the link sends them before the run and fetches them after it.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple

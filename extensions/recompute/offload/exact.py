@@ -1,7 +1,5 @@
 """The complete search for the fastest program of a small graph with a link, over all orders, runs and transfers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

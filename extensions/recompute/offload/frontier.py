@@ -1,7 +1,5 @@
 """The Pareto frontier of time and peak for programs with a link; all programs are replayed, planned and executed."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The points of programs with a link: each program is replayed, planned, and executed on its planned addresses."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from memplan.extensions.recompute.offload.replay import ReplayResult, check_on_addresses, replay_steps

@@ -5,8 +5,6 @@ its fetch, starts. It exists until the last run that reads it, and its send, hav
 ready last. Bytes are counted only when steps start, because they never rise in between.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ send ends before the first of these runs, and its fetch begins after the last of
 depend only on the absent tensors, and the time depends on the queues of sends and fetches.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise

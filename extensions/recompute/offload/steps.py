@@ -4,8 +4,6 @@ Time is measured in units of cost. An operation takes its cost. A tensor of b by
 a link of r bytes per unit. Operations run one after another. Meanwhile, the link can send one tensor and fetch one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil

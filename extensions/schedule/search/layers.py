@@ -6,8 +6,6 @@ computed only for tilings whose bound is below the time of all tilings that need
 cannot be split runs as a whole, or is a sum over stripes of its input.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -53,7 +51,7 @@ class LayerFront(NamedTuple):
         return int(np.searchsorted(self.bytes, room, side="right")) - 1
 
     @classmethod
-    def join(cls, fronts: Sequence[LayerFront]) -> LayerFront:
+    def join(cls, fronts: "Sequence[LayerFront]") -> "LayerFront":
         """Return the undominated tilings over all alternatives; the k-th front has the tilings of alternative k."""
         bytes_, cost = (np.concatenate([getattr(one, name) for one in fronts]) for name in ("bytes", "cost"))
         tiles = np.concatenate([one.tiles + np.array([0, 0, 0, 0, way]) for way, one in enumerate(fronts)])

@@ -1,7 +1,5 @@
 """The best steps of a network in a fast memory, by dynamic programming over operations and retained tensors."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -59,7 +57,7 @@ class _SearchState:
     cost: float
     resident: frozenset[int]
     make: Callable[[tuple[int, ...]], NetworkStep] | None = None
-    before: _SearchState | None = None
+    before: "_SearchState | None" = None
 
 
 @dataclass

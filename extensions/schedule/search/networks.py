@@ -1,7 +1,5 @@
 """Networks on a target: the graph to schedule, the best schedule, the Pareto front, and lower bounds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 

@@ -3,8 +3,6 @@
 The remaining operations are renumbered; `origins` has their numbers in the given network.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

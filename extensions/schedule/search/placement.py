@@ -4,8 +4,6 @@ A tensor in the second memory has an offset there as long as it is needed. A ten
 links, piece by piece, through a slot (buffer) in the second memory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, combinations
 from typing import Any

@@ -1,7 +1,5 @@
 """The input of the kernel in annealing.cpp, which searches for a stacking order that is good at several values."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from memplan.extensions.shapes.core import LIBRARY

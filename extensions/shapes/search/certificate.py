@@ -4,8 +4,6 @@ If comparing polynomials gives no proof, the ranges of the symbols are halved in
 each box.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Builds an offset program: formulas (maxima of sums) for the offsets of buffers stacked in a given order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from memplan.extensions.shapes.offset_programs import OffsetProgram

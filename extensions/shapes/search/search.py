@@ -1,7 +1,5 @@
 """The search for stacking orders: first-fit orders, then plans for the symbol values at which they are worst."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ alive together, so each peak is the sum of a live set. Golumbic's algorithm find
 all edges that it forces, remove them, and repeat (Algorithmic Graph Theory, 5.6).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from graphlib import TopologicalSorter
 

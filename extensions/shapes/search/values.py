@@ -1,7 +1,5 @@
 """Stacking orders for sampled symbol values: planned for one value, improved for several, and chosen to cover all."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from lab.shapes import faults_of_limits
-from lab.symbolic_certificates import checker_verdict
+from lab.shapes import checker_verdict, faults_of_limits
 from memplan.api.cli.main import main
 from memplan.extensions.shapes.limits import ShapesLimits
 from memplan.extensions.shapes.offset_programs import Evaluator, OffsetPrograms

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lab.symbolic_certificates import checker_verdict
+from lab.shapes import checker_verdict
 from memplan.extensions.shapes.offset_programs import Evaluator, OffsetPrograms
 from memplan.extensions.shapes.shapes import ShapesOptions, shapes
 from memplan.extensions.shapes.symbolic_input import EXAMPLE

@@ -4,8 +4,6 @@ For each row of advice, the whole step is simulated on an empty device with one 
 middle of a run, its initial storages are treated as if they were allocated in address order. torch is not imported.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,14 +16,7 @@ from memplan.extensions.torch.inside.device import FitsOptions
 from memplan.planner.errors import OptionError
 from memplan.questions.question import Answer
 from memplan.runtimes.torch.allocator_settings import AllocatorSettings
-from memplan.runtimes.torch.caching_allocator import (
-    MIB,
-    OWN_ROUNDING,
-    OWN_SEGMENT,
-    SMALL,
-    Block,
-    CachingAllocator,
-)
+from memplan.runtimes.torch.caching_allocator import MIB, OWN_ROUNDING, OWN_SEGMENT, SMALL, Block, CachingAllocator
 from memplan.runtimes.torch.storages import StepMemory, Storage
 
 _VARIABLE = "PYTORCH_CUDA_ALLOC_CONF="

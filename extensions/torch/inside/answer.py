@@ -4,8 +4,6 @@ Live bytes are the sizes of all storages at the live peak. The plan places all s
 bound on the peak of every plan; reserved bytes are those of the segments of torch's simulated caching allocator.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping

@@ -273,16 +273,11 @@ def _reorder(graph: Any, time_limit_s: float) -> Any:
         return graph
 
 
-def schedule_nodes(nodes: list[Any], time_limit_s: float = _TIME_LIMIT_S) -> list[Any]:
-    """Return inductor's scheduler nodes in the order with the least peak, for `_post_fusion_custom_pass`.
+def _schedule_nodes(nodes: list[Any]) -> tuple[int, list[Any]]:
+    """Return inductor's estimate of the least peak in bytes, and its scheduler nodes in the order with that peak.
 
     Inductor's own order is kept unless inductor estimates a clearly lower peak for the new order.
     """
-    return _schedule_nodes(nodes, time_limit_s)[1]
-
-
-def _schedule_nodes(nodes: list[Any], time_limit_s: float = _TIME_LIMIT_S) -> tuple[int, list[Any]]:
-    """Return inductor's estimate of the least peak in bytes, and its scheduler nodes in the order with that peak."""
     from torch._inductor.memory import estimate_peak_memory_allocfree, prepare_planning_info, reorder_for_peak_memory
     from torch._inductor.virtualized import V
     from torch.utils._ordered_set import OrderedSet
@@ -296,7 +291,7 @@ def _schedule_nodes(nodes: list[Any], time_limit_s: float = _TIME_LIMIT_S) -> tu
     _, freeable = prepare_planning_info(nodes, *names_in_use)
     best = [
         nodes[v]
-        for v in order_operations(_graph_of_scheduler(nodes, freeable, outputs), time_limit_s=time_limit_s).order
+        for v in order_operations(_graph_of_scheduler(nodes, freeable, outputs), time_limit_s=_TIME_LIMIT_S).order
     ]
     peaks = [estimate_peak_memory_allocfree(row, freeable, outputs)[0] for row in (own, best)]
     return min(peaks), best if peaks[1] < _LOWER * peaks[0] else nodes

@@ -5,8 +5,6 @@ of captures changes the reserved bytes: each order is simulated. A graph's outpu
 capture. torch is not imported.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from copy import copy

@@ -1,7 +1,5 @@
 """The memory that a step needs on a device: the live peak, the problem of its storages, the allocator's segments."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """The device on which a step runs: its capacity, its allocator, and memory occupied outside the allocator."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """The answer whether a torch step fits: a model's step or a script's, run on tensors without storage."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 from collections.abc import Mapping

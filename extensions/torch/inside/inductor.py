@@ -4,8 +4,6 @@ Inductor first plans each pool itself. memplan's plan replaces inductor's if its
 at any shape, and its exact size is no larger at sampled shapes. Live buffers do not overlap at any shape.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ HIDING lists all such CPU operators of torch 2.13 among the samples of torch's t
 on zeros, and its results get the storages that this run allocated. Imports torch.
 """
 
-from __future__ import annotations
-
 import os
 from itertools import accumulate
 from typing import Any

@@ -1,7 +1,5 @@
 """The bytes that torch.fx graphs need in their given order: for one pass, or for both passes of a training step."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Collection
 from typing import Any

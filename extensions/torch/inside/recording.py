@@ -5,8 +5,6 @@ ends with the last tensor that uses it; Python and autograd hold the same refere
 Imports torch.
 """
 
-from __future__ import annotations
-
 import sys
 import weakref
 from collections.abc import Iterable, Iterator, Sequence

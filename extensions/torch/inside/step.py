@@ -1,7 +1,5 @@
 """Torch steps, for inference or training, run on fake copies of a model, without weights or computation."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Collection, Iterator
 from contextlib import nullcontext

@@ -3,8 +3,6 @@
 If the model is created under a FakeTensorMode, nothing is computed and no weights are needed. Imports torch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

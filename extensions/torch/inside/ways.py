@@ -5,8 +5,6 @@ size and at the next one. Modules to checkpoint are also verified by recording. 
 shares no code with the search executes it at the planned addresses.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

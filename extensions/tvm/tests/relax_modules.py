@@ -1,7 +1,5 @@
 """Relax modules for tests inside TVM, and functions that compile and run them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tests of memplan's passes inside TVM: outputs are the same bits as with TVM's own plans, and no plan is larger."""
 
-from __future__ import annotations
-
 import importlib
 import logging
 from collections.abc import Iterator

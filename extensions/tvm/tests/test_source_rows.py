@@ -1,7 +1,5 @@
 """Tests inside TVM of the rows of the source documents; a test's name starts with its row, as in `tests/seeds`."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

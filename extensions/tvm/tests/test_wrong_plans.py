@@ -1,7 +1,5 @@
 """Tests of wrong plans inside TVM: memplan's check detects them, and an unchecked wrong plan changes outputs."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ Each C name joins a prefix, a word for its meaning, and the name of the buffer o
 source is C11. The header is valid C99 and C++, and its macros also work in preprocessed assembly.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import gcd
 

@@ -4,8 +4,6 @@ Sources: the manuals of GNU ld (MEMORY, output sections, INCLUDE) and of Arm's s
 UNINIT).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from memplan.planner.errors import FormatError, Option, excerpt

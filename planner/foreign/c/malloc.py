@@ -1,7 +1,5 @@
 """Export to C with malloc: macros of offsets, and functions that allocate a set of heap blocks, one per pool."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from memplan.planner.errors import FormatError, excerpt

@@ -1,7 +1,5 @@
 """The table row of the system "C and linkers": exports of plans as C, linker scripts and a plain list."""
 
-from __future__ import annotations
-
 from memplan.planner.systems import System
 
 SYSTEM = System(

@@ -1,7 +1,5 @@
 """`alias_of`: a buffer that is inside another one."""
 
-from __future__ import annotations
-
 from memplan.planner.errors import buffer_name_rule, excerpt
 from memplan.planner.model.constraints.kept import Breaks, cyclic_buffers
 from memplan.planner.model.problem_fields import ProblemFields

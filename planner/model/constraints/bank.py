@@ -1,7 +1,5 @@
 """`bank`: buffers used at one step must not touch a common bank, or each pair that does so has a cost."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import comb
 from typing import Any

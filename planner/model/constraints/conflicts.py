@@ -1,7 +1,5 @@
 """`conflicts`: pairs of buffers that must not share bytes, whatever their lifetimes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from memplan.planner.errors import excerpt

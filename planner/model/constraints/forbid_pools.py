@@ -1,7 +1,5 @@
 """`forbid_pools`: pools that a buffer may not use."""
 
-from __future__ import annotations
-
 from memplan.planner.errors import excerpt
 from memplan.planner.model.constraints.kept import Breaks
 from memplan.planner.model.problem_fields import Pool, ProblemFields

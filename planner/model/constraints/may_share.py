@@ -1,7 +1,5 @@
 """`may_share`: pairs of buffers that may start at the same offset although they are alive together."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`moves`: buffers that move between pools, with their accesses, and the rules that cannot be combined with them."""
 
-from __future__ import annotations
-
 from memplan.planner.errors import excerpt
 from memplan.planner.model.constraints.kept import Breaks
 from memplan.planner.model.problem_fields import ProblemFields

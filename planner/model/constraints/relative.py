@@ -1,7 +1,5 @@
 """`relative`: a buffer at a fixed distance from another one in the same pool; such buffers form a rigid group."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import combinations, islice
 from typing import Any

@@ -1,7 +1,5 @@
 """`reuse`: pairs of buffers that incur a cost if they use common bytes of one pool, one after the other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

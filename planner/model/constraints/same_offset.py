@@ -4,8 +4,6 @@ Both require that the pools are alike, and that each buffer names one pool. All 
 with a separate time range per pool. Buffers at one offset become one buffer that is alive in several ranges.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

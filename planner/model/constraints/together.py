@@ -1,7 +1,5 @@
 """`together`: buffers that must be in one pool; the members of a rigid group must be in one pool in any case."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The tables that pass data to the compiled searches for orders of operations; the C++ files are in this folder."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from memplan.planner.model.buffer_table import I64

@@ -1,7 +1,5 @@
 """Lower bounds by minimum cuts: the fewest live bytes, over all states, while a macro (merged operations) runs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ run after all others, the step that frees the tensor is known, so a search count
 docs/order.md proves the rules.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -80,7 +78,7 @@ class Macro:
         self.frees = {tensor: renamed[step] for tensor, step in self.frees.items()}
         self.over = {renamed[step]: rows for step, rows in self.over.items()}
 
-    def append(self, other: Macro, readers: dict[int, set[int]], size: tuple[int, ...], mine: int, its: int) -> None:
+    def append(self, other: "Macro", readers: dict[int, set[int]], size: tuple[int, ...], mine: int, its: int) -> None:
         """Append the macro `other`; in the sets of `readers`, this macro is number `mine` and the other is `its`."""
         shift = len(self.net)
         self.operations += other.operations

@@ -1,7 +1,5 @@
 """The search for orders that differ from a preferred order by only a few moved operations."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

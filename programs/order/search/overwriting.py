@@ -1,7 +1,5 @@
 """Outputs that may overwrite inputs, depending on which operations have run before."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -24,7 +22,7 @@ class Overwriting:
     open: tuple[int, ...]
     free: frozenset[int] = frozenset()
 
-    def decide(self, tensor: int, is_free: bool) -> Overwriting:
+    def decide(self, tensor: int, is_free: bool) -> "Overwriting":
         """Return the group after deciding the open input `tensor`: `is_free` if no other operation reads it later."""
         rest = tuple(one for one in self.open if one != tensor)
         return Overwriting(self.outputs, rest, self.free | {tensor} if is_free else self.free)

@@ -1,7 +1,5 @@
 """The search of one part of a graph: bounds by cuts, depth-first search by bisection, and windows of the best order."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal

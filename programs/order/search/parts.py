@@ -1,7 +1,5 @@
 """Parts of a graph that are ordered separately; between them are macros (merged operations) in a fixed place."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

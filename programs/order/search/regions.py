@@ -1,7 +1,5 @@
 """The orders of the regions inside operations, each of which is searched as a separate graph."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 

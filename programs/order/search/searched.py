@@ -4,8 +4,6 @@ As docs/order.md defines them, states consist of macros (merged operations), for
 They are enumerated with the steps of the checker in `checkers/searched.py`, which verifies each of them.
 """
 
-from __future__ import annotations
-
 import time
 from itertools import pairwise
 from typing import Any

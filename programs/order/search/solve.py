@@ -16,14 +16,7 @@ from memplan.programs.operations.order_check import (
     live_bytes_by_operation,
     peak_of,
 )
-from memplan.programs.order.answer import (
-    CutWitness,
-    ExhaustionWitness,
-    NeedWitness,
-    OrderAnswer,
-    StateWitness,
-    Witness,
-)
+from memplan.programs.order.answer import CutWitness, ExhaustionWitness, NeedWitness, OrderAnswer, StateWitness, Witness
 from memplan.programs.order.options import TIME_LIMIT_S
 from memplan.programs.order.search.cuts import Cut
 from memplan.programs.order.search.macros import macro_graph

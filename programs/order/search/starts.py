@@ -1,7 +1,5 @@
 """Starting orders, breadth first and depth first as in PyTorch's inductor (`torch/_inductor/memory.py`)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 

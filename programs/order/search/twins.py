@@ -5,8 +5,6 @@ Colours are refined until all macros of a group have different colours, which su
 groups. The correspondence is then verified macro by macro.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Iterator
 

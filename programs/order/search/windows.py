@@ -3,8 +3,6 @@
 The live bytes before and after a window do not depend on the order inside it, so a better order may replace that order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The rules of a problem that can be part of a reason, and subproblems with only some buffers and rules."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace

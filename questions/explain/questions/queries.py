@@ -1,7 +1,5 @@
 """Feasibility queries that share one deadline; a positive answer comes with a verified plan."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Live sets that exceed a pool, and the smallest sufficient size of a pool."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

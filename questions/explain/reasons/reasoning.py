@@ -4,8 +4,6 @@ Arithmetic proves that a live set larger than the pool is a reason. Otherwise, t
 whose buffers do not fit. Then rules and buffers are dropped one by one while the rest stays proved infeasible.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property

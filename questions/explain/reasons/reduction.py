@@ -4,8 +4,6 @@ Fewer buffers or rules never make a problem harder, so one pass of queries is en
 is needed (an irreducible set: Chinneck and Dravnieks, ORSA Journal on Computing 3, 1991).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 

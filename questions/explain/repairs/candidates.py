@@ -1,7 +1,5 @@
 """The single changes that may help a problem to fit, and the bytes that each change saves at overfull times."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The problems that result from sets of changes; repairs are found by planning them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Covers: sets of exactly `count` changes that bring the live bytes at every time down to the capacity."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 

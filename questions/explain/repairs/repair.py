@@ -4,8 +4,6 @@ Sets of changes that leave a live set above the capacity are not planned. If a s
 infeasible, the new reason names buffers, and a larger set is tried only if it also changes one of these buffers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice

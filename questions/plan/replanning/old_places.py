@@ -1,7 +1,5 @@
 """The old places of buffers in a changed problem: which of them are still legal, and which of them collide."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -53,7 +51,7 @@ class OldPlaces:
         is_moved: Bool = self.is_counted & ((pool != self.pool) | (placements.offset != self.offset))
         return is_moved
 
-    def keepable_places(self, least: Least) -> tuple[Bool, Cover]:
+    def keepable_places(self, least: Least) -> "tuple[Bool, Cover]":
         """Return the mask of buffers that keep their old places, and the buffers that move: a cover of all collisions.
 
         Only pairs are judged, so a plan with all these places need not exist.

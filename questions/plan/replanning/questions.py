@@ -1,7 +1,5 @@
 """The subproblems of a re-plan: pools limited to an end, and buffers pinned to their old places."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction

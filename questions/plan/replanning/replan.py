@@ -1,7 +1,5 @@
 """Re-planning of a changed problem: it keeps as many old places as possible, at a peak near the best one."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property

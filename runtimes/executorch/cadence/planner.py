@@ -11,8 +11,6 @@ MemoryPlanningAlgo.plan_with_constraints, is_valid_placement), memory_constraint
 memory_planning.py (PositionBasedGreedyWithHierarchy, GreedyWithHeuristic).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from operator import attrgetter

@@ -9,8 +9,6 @@ The first memory has `mem_id` 1 in ExecuTorch and is preferred to the others. `b
 they are absent, the problem has only pools. Source: backends/cadence/aot/utils.py.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
@@ -38,7 +36,7 @@ class MemoryConfig(WireValue):
     buffers: Buffers = Field(default_factory=lambda: BufferTable.from_rows(()))
 
     @model_validator(mode="after")
-    def _require_equal_lengths(self) -> MemoryConfig:
+    def _require_equal_lengths(self) -> "MemoryConfig":
         """Raise a validation error unless each optional list has one entry per memory; return the configuration."""
         count = len(self.memory_sizes)
         for field in ("memory_alignments", "memory_names", "base_addrs"):

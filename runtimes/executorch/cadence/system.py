@@ -1,7 +1,5 @@
 """The registration of Cadence, ExecuTorch's backend for DSPs: a reader of memory configurations, and its planners."""
 
-from __future__ import annotations
-
 import re
 
 from memplan.planner.foreign.recognition import JSON

@@ -8,8 +8,6 @@ ExecuTorch does not detect a wrong plan: the program runs and computes wrong res
 that the verifier accepted.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, MutableMapping
 from dataclasses import dataclass, replace

@@ -7,8 +7,6 @@ results are still needed.
 Source: pytorch/executorch v1.5.1, exir/memory_planning.py (_apply_algo_to_submodules), exir/emit/_emitter.py (cond).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -11,8 +11,6 @@ then places as many bytes as possible in the faster ones.
 Source: pytorch/executorch v1.5.1, backends/cadence/aot/memory_planning_algo.py, memory_constraints.py.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable
 from dataclasses import replace

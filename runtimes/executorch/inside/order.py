@@ -5,8 +5,6 @@ edge = reordered(to_edge(exported))
 ```
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sources of plans for a compiler: this process or a service. Either source returns only verified plans."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from memplan.api.client.http import Client

@@ -6,8 +6,6 @@ memory, which stay reserved during the whole program, because the results of a b
 Source: pytorch/executorch v1.5.1, exir/memory_planning.py (apply_algo, greedy, MemoryPlanningAlgorithmSuite).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -29,7 +27,7 @@ class Spec(Protocol):
     mem_id: int | None
     mem_offset: int | None
     mem_obj_id: int | None
-    storage_base: Spec | None
+    storage_base: "Spec | None"
     storage_base_offset: int
 
     @property

@@ -4,8 +4,6 @@ The planners round all sizes up to one alignment, so that sums of sizes are alig
 multiple of all alignments in the problem. They ignore pool sizes and bytes reserved at the start of pools.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from math import lcm
 

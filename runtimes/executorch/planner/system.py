@@ -1,7 +1,5 @@
 """The registration of ExecuTorch: its own planners, and a writer of plans as the lists that ExecuTorch reads."""
 
-from __future__ import annotations
-
 from memplan.planner.systems import ANY, ReferencePlanner, System
 
 VERSION = "pytorch/executorch v1.5.1"

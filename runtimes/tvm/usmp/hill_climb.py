@@ -5,8 +5,6 @@ C library's rand_r from seed 0, as on Linux, so plans are deterministic. The res
 need not be the best.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from memplan.runtimes.tvm.usmp.workspace import Placements, UsmpWorkspace, order_by_size

@@ -5,8 +5,6 @@ the neighbour's alignment. So a buffer may violate its own alignment, and then t
 `_own_alignment` round up to the buffer's own alignment instead.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 

@@ -8,8 +8,6 @@ In the original, the order of a buffer's conflicts depends on addresses of objec
 sizes. Here, conflicts are in the order of the sweep, followed by the explicit conflicts of the problem.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

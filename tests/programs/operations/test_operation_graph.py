@@ -11,12 +11,7 @@ from memplan.planner.errors import OperationsError
 from memplan.programs.operations.graph import OperationGraph, graph_from, read_graph, write_graph
 from memplan.programs.operations.graph_variants import allow_overwriting
 from memplan.programs.operations.in_place import input_of_output, input_of_output_in_order
-from memplan.programs.operations.order_check import (
-    bytes_after,
-    bytes_during,
-    live_bytes_by_operation,
-    peak_of,
-)
+from memplan.programs.operations.order_check import bytes_after, bytes_during, live_bytes_by_operation, peak_of
 from tests.support.depth import seeds
 from tests.support.operation_graphs import random_graph, random_order
 

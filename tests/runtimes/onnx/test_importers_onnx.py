@@ -25,17 +25,7 @@ from memplan.programs.lifetimes.shadow import shadow
 from memplan.programs.models.imported_program import ImportedProgram
 from memplan.programs.models.model_graph import read_model_graph
 from memplan.solvers.portfolio.solve import solve
-from tests.runtimes.onnx_models import (
-    BOOL,
-    INT64,
-    choice,
-    graph,
-    loop,
-    model,
-    model_bytes,
-    node,
-    value,
-)
+from tests.runtimes.onnx_models import BOOL, INT64, choice, graph, loop, model, model_bytes, node, value
 from tests.support import public_problems
 
 LIGHT = Path(helper.__file__).parent / "backend" / "test" / "data" / "light"

@@ -21,18 +21,7 @@ from memplan.runtimes.tflite.model import read_model as read_tensors
 from memplan.runtimes.tflite.reader import read
 from memplan.runtimes.tflite.tflm_arena import ALIGNMENT
 from memplan.solvers.portfolio.solve import solve
-from tests.runtimes.tflite_files import (
-    FLOAT16,
-    INT4,
-    INT8,
-    RESOURCE,
-    STRING,
-    Fields,
-    model,
-    operator,
-    subgraph,
-    tensor,
-)
+from tests.runtimes.tflite_files import FLOAT16, INT4, INT8, RESOURCE, STRING, Fields, model, operator, subgraph, tensor
 from tests.support import public_problems
 
 MODELS = Path(__file__).parents[3] / "tests" / "models"

@@ -24,18 +24,7 @@ from memplan.runtimes.tflite.tflm_tail import arena_of
 from memplan.solvers.portfolio.solve import solve
 from tests.runtimes.micro_models import MicroModel, add_upsampling, window
 from tests.runtimes.micro_runs import run_here
-from tests.runtimes.tflite_files import (
-    FLOAT16,
-    FLOAT32,
-    INT8,
-    INT16,
-    INT32,
-    UINT8,
-    model,
-    operator,
-    subgraph,
-    tensor,
-)
+from tests.runtimes.tflite_files import FLOAT16, FLOAT32, INT8, INT16, INT32, UINT8, model, operator, subgraph, tensor
 
 Captured = pytest.CaptureFixture[str]
 MODELS = Path(__file__).parents[3] / "tests" / "models"

@@ -1,7 +1,5 @@
 """Sweeps over time: valid plans for the rules that they follow, and none for other rules."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

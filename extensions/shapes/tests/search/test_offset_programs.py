@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lab.shapes import faults_of_plans
-from lab.symbolic_certificates import checker_verdict, faults
+from lab.shapes import checker_verdict, faults_of_certificates, faults_of_plans
 from memplan.checkers import all_values
 from memplan.extensions.shapes.offset_programs import Evaluator, OffsetPrograms
 from memplan.extensions.shapes.search.stacking import order_for_any_sizes, peaks_of_order
@@ -165,7 +164,7 @@ def problem_of(*sizes: str, **changes: Any) -> dict[str, Any]:
 
 def test_random_answers_are_proved_and_false_mutants_are_refused() -> None:
     counts: Counter[str] = Counter()
-    assert [line for seed in range(8) for line in faults(seed, counts, mutants=4)] == []
+    assert [line for seed in range(8) for line in faults_of_certificates(seed, counts, mutants=4)] == []
     assert counts["answers proved"] >= 6
     assert counts["mutants refused"] > 10
 

@@ -11,12 +11,7 @@ from memplan.extensions.torch.tests.late_imports import LateModule
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.verify.verifier import verify
-from memplan.runtimes.executorch.inside.algorithm import (
-    MemplanAlgorithm,
-    OverwrittenWarning,
-    OwnPlannerWarning,
-    Source,
-)
+from memplan.runtimes.executorch.inside.algorithm import MemplanAlgorithm, OverwrittenWarning, OwnPlannerWarning, Source
 from tests.support import public_problems
 from tests.support.server import RunningServer
 
