@@ -43,9 +43,16 @@ def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Viol
         yield false_claim("status", "optimal or feasible if buffers are placed", plan.status)
     if plan.peak is not None and plan.peak != peak:
         yield false_claim("peak", f"{peak}, the sum of the bytes used in all pools", plan.peak)
-    is_of_cost = plan.profile == "speed" or (problem.objective == "cost" and plan.profile is None)
-    is_least = plan.status == "optimal" and len(used) == 1 and not is_of_cost
-    yield from _claims_of_bound("lower_bound", plan.lower_bound, "the peak", peak, is_least)
+    if plan.lower_bound is not None:
+        if plan.lower_bound > peak:
+            yield false_claim("lower_bound", f"at most the peak ({peak})", plan.lower_bound)
+        elif (
+            plan.lower_bound < peak
+            and plan.status == "optimal"
+            and len(used) == 1
+            and not (plan.profile == "speed" or (problem.objective == "cost" and plan.profile is None))
+        ):
+            yield false_claim("lower_bound", f"the peak ({peak}) if the status is optimal", plan.lower_bound)
     if plan.gap is not None:
         yield from _claims_of_gap(problem, plan, used, plan.gap)
     yield from _claims_of_pools(problem, plan, used)
@@ -60,22 +67,17 @@ def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Viol
         yield from _claims_of_pairs(problem, plan, placed)
 
 
-def _claims_of_bound(name: str, bound: float | None, what: str, value: float, is_optimal: bool) -> Iterator[Violation]:
-    """Yield a violation if a lower bound exceeds the value or, in an optimal plan, is less than the value."""
-    if bound is None or bound == value or (isinstance(value, float) and isclose(bound, value, rel_tol=1e-9)):
-        return
-    if bound > value:
-        yield false_claim(name, f"at most {what} ({value})", bound)
-    elif is_optimal:
-        yield false_claim(name, f"{what} ({value}) if the status is optimal", bound)
-
-
 def claims_of_cost(plan: Plan, cost: float) -> Iterator[Violation]:
     """Yield a violation for each false claim about the cost, its lower bound and its limit."""
     if plan.cost is not None and not isclose(plan.cost, cost, rel_tol=1e-9):
         yield false_claim("cost", f"{cost}, the sum of traffic x cost and of prices of pairs", plan.cost)
-    yield from _claims_of_bound("cost_lower_bound", plan.cost_lower_bound, "the cost", cost, plan.status == "optimal")
-    if (most := plan.cost_limit) is not None and most < cost and not isclose(most, cost, rel_tol=1e-9):
+    least, most = plan.cost_lower_bound, plan.cost_limit
+    if least is not None and not isclose(least, cost, rel_tol=1e-9):
+        if least > cost:
+            yield false_claim("cost_lower_bound", f"at most the cost ({cost})", least)
+        elif plan.status == "optimal":
+            yield false_claim("cost_lower_bound", f"the cost ({cost}) if the status is optimal", least)
+    if most is not None and most < cost and not isclose(most, cost, rel_tol=1e-9):
         yield false_claim("cost_limit", f"at least the cost ({cost})", most)
 
 
@@ -86,8 +88,11 @@ def _claims_of_weights(plan: Plan, weighted: WeightedUse, used: dict[str, int]) 
     truth = fsum(weight * used.get(name, 0) for name, weight in weighted.weights.items())
     if not isclose(weighted.sum, truth, rel_tol=1e-9):
         yield false_claim("weighted.sum", f"{truth}, the sum of weight x used", weighted.sum)
-    is_optimal = plan.status == "optimal"
-    yield from _claims_of_bound("weighted.lower_bound", weighted.lower_bound, "the sum", truth, is_optimal)
+    least = weighted.lower_bound
+    is_equal = least is not None and isclose(least, truth, rel_tol=1e-9)
+    if least is not None and not is_equal and (least > truth or plan.status == "optimal"):
+        rule = "the" if plan.status == "optimal" else "at most the"
+        yield false_claim("weighted.lower_bound", f"{rule} sum ({truth})", least)
 
 
 def _claims_of_pairs(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
@@ -106,20 +111,22 @@ def _claims_of_pairs(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Ite
 def _claims_of_gap(problem: Problem, plan: Plan, used: dict[str, int], gap: float) -> Iterator[Violation]:
     """Yield a violation unless the gap is value / bound - 1, for the first goal whose value exceeds its bound.
 
-    In a plan whose goals have no bounds, such as one in heaps, it is the gap of the peak.
+    Older versions wrote the gap between the peak and the sum of the pools' bounds, so this number is also accepted.
     """
-    if plan.status == "optimal":
-        if abs(gap) > 1e-9:
+    peak, bound = sum(used.values()), plan.lower_bound
+    is_peak_alone = len(problem.pools) == 1 and plan.cost_lower_bound is None
+    goals = [(peak, bound)] if is_peak_alone else _goals_with_bounds(problem, plan, used)
+    value, least = next(((value, least) for value, least in goals if least is None or value > least), (1, 1))
+    gaps = [value / least - 1] if least else []
+    gaps += [peak / bound - 1] if bound else [0.0] if bound is not None and peak == 0 else []
+    if plan.status == "optimal" and bound is None:
+        if gap:
             yield false_claim("gap", "0 if the status is optimal", gap)
         return
-    goals = _goals_with_bounds(problem, plan, used)
-    if (len(problem.pools) == 1 and plan.cost_lower_bound is None) or all(least is None for _, least in goals):
-        goals = [(sum(used.values()), plan.lower_bound)]
-    value, least = next(((value, least) for value, least in goals if least is None or value > least), (1, 1))
-    right = value / least - 1 if least else None
-    if right is None or not isclose(gap, right, rel_tol=1e-9, abs_tol=1e-9):
-        rule = f"{right}, by which the peak is above the bound"
-        yield false_claim("gap", "null if no bound above 0 is known" if right is None else rule, gap)
+    gaps = [0.0] if plan.status == "optimal" else gaps
+    if not any(isclose(gap, right, rel_tol=1e-9, abs_tol=1e-9) for right in gaps):
+        rule = f"{gaps[0]}, by which the peak is above the bound" if gaps else "null if no bound above 0 is known"
+        yield false_claim("gap", rule, gap)
 
 
 def _is_cost_alone(problem: Problem, plan: Plan) -> bool:
@@ -143,14 +150,18 @@ def _goals_with_bounds(problem: Problem, plan: Plan, used: dict[str, int]) -> li
 def _claims_of_pools(problem: Problem, plan: Plan, used: dict[str, int]) -> Iterator[Violation]:
     """Yield a violation for each false claim about pools: names, sizes, used bytes and bounds."""
     yield from _claims_of_pool_names(problem, plan)
-    is_optimal = plan.status == "optimal" and plan.weighted is None and not _is_cost_alone(problem, plan)
     for k, pool in enumerate(plan.pools):
         mine = used.get(pool.name)
         if mine is None:
             continue
         if pool.used is not None and pool.used != mine:
             yield false_claim(f"pools[{k}].used", f"{mine}, the largest end offset", pool.used)
-        yield from _claims_of_bound(f"pools[{k}].lower_bound", pool.lower_bound, "the used bytes", mine, is_optimal)
+        if pool.lower_bound is None or pool.lower_bound == mine:
+            continue
+        if pool.lower_bound > mine:
+            yield false_claim(f"pools[{k}].lower_bound", f"at most the used bytes ({mine})", pool.lower_bound)
+        elif plan.status == "optimal" and plan.weighted is None and not _is_cost_alone(problem, plan):
+            yield false_claim(f"pools[{k}].lower_bound", f"{mine} if the status is optimal", pool.lower_bound)
 
 
 def _claims_of_pool_names(problem: Problem, plan: Plan) -> Iterator[Violation]:

@@ -7,7 +7,6 @@ set; then the named buffers are checked, and the claimed numbers are compared wi
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, combinations
 from math import gcd, lcm
-from operator import sub
 
 import numpy as np
 
@@ -194,7 +193,7 @@ def _least_end(sizes: Sequence[int], step: int, shift: int, pool: Pool) -> int:
         amount -= max(0, low - at)
         at = max(at, high)
     # The topmost buffer need not use its rounding waste, so subtract the largest rounding waste.
-    return shift + at + amount - max(map(sub, rounded, sizes))
+    return shift + at + amount - max(size - own for size, own in zip(rounded, sizes, strict=True))
 
 
 def _common_grids(problem: Problem, placed: PlacedBuffers, named: I64) -> Iterator[Congruence]:

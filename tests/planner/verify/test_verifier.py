@@ -95,8 +95,10 @@ RESERVED = {"reserved": [[8, 2], [0, 3]]}
     ],
 )
 def test_a_valid_placement_is_accepted(buffer: dict[str, Any], pool: dict[str, Any], offset: int) -> None:
-    value = problem(A | buffer, pools=[{"name": "x"} | pool, {"name": "y"}])
-    assert verify(value, plan(("a", "x", offset))) == ()
+    assert (
+        rules_and_messages(problem(A | buffer, pools=[{"name": "x"} | pool, {"name": "y"}]), plan(("a", "x", offset)))
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -157,13 +159,9 @@ PLACES = (("a", "x", 0), ("b", "y", 0))
         ({"lower_bound": 8}, "lower_bound: must be at most the peak (7), got 8"),
         (
             {"status": "optimal", "pools": [{"name": "y", "lower_bound": 2}]},
-            "pools[0].lower_bound: must be the used bytes (3) if the status is optimal, got 2",
+            "pools[0].lower_bound: must be 3 if the status is optimal, got 2",
         ),
         ({"lower_bound": 7, "gap": 0.5}, "gap: must be 0.0, by which the peak is above the bound, got 0.5"),
-        (
-            {"lower_bound": 5, "gap": 0.4, "pools": [{"name": "y", "lower_bound": 2}]},
-            "gap: must be 0.5, by which the peak is above the bound, got 0.4",
-        ),
         ({"lower_bound": 0, "gap": 0.0}, "gap: must be null if no bound above 0 is known, got 0.0"),
         ({"status": "optimal", "gap": 0.1}, "gap: must be 0 if the status is optimal, got 0.1"),
         ({"status": "infeasible"}, 'status: must be optimal or feasible if buffers are placed, got "infeasible"'),
@@ -283,7 +281,14 @@ def test_the_verifier_reads_only_the_fields_of_a_problem() -> None:
         A | {"size": 16},
         B | {"relative": {"to": "view", "offset": 8}},
         {"id": "view", "size": 4, "alias_of": "a", "alias_offset": 8, "pools": ["p"]},
-        A | {"id": "c", "end": 3, "forbid_pools": ["q"], "offset_mod": {"modulus": 4, "remainder": 0}},
+        {
+            "id": "c",
+            "size": 4,
+            "start": 0,
+            "end": 3,
+            "forbid_pools": ["q"],
+            "offset_mod": {"modulus": 4, "remainder": 0},
+        },
         {"id": "d", "size": 2, "start": 0, "end": 3, "no_cross": 64},
     ]
     ties: dict[str, Any] = {
