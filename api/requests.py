@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from memplan.api.options import Options
 from memplan.api.reports.plan_formats import PLAN_FORMATS
@@ -203,7 +203,7 @@ def submissions_of(body: bytes) -> bytes:
         content = read_object(body)
     except FormatError:
         first, _, more = body.strip().partition(b"\n")
-        if more.strip() and first.startswith(b"{") and first.rstrip().endswith(b"}"):
+        if more.strip() and first.startswith(b"{") and _is_json(first):
             way = "write `curl -H 'content-type: application/x-ndjson' --data-binary @FILE`"
             raise FormatError("body: must be one JSON object, got one on each line", way=way) from None
         raise
@@ -218,6 +218,14 @@ def submissions_of(body: bytes) -> bytes:
         if not isinstance(entry, dict):
             raise InputError(f"submissions[{i}]: must be an object, got {excerpt(entry)}")
     return b"\n".join(map(to_json, entries))
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        from_json(data)
+    except ValueError:
+        return False
+    return True
 
 
 def check_extent(extent: Extent) -> None:

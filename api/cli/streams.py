@@ -146,7 +146,8 @@ def refuse_unwritable(path: str | None) -> None:
         return
     target = Path(os.path.realpath(path))
     if suffix_of(path) == FOLDER:  # `write_output` creates the folder, so that a refused command leaves nothing.
-        target = next(each for each in (target, *target.parents) if each.exists())
+        with os_errors_named(path):
+            target = next(each for each in (target, *target.parents) if each.exists())
         if not target.is_dir():
             raise FileError(f"{path}: file exists: {target}", way=WAYS[errno.EEXIST])
     elif target.is_dir():

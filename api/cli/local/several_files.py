@@ -10,6 +10,7 @@ from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.asking import run_apart
 from memplan.api.cli.flags import Argument
 from memplan.api.cli.streams import FOLDER, read_as, refuse_unwritable, suffix_of
+from memplan.files import os_errors_named
 from memplan.planner.errors import FileError, OptionError, excerpt
 from memplan.questions.reading import Reader, join_problems, names_of, refuse_files
 
@@ -71,14 +72,16 @@ def run_each(line: CommandLine) -> int:
     paths = [line.file, *line.given["more"]]
     refuse_unwritable(folder)
     made = [each for each in (Path(folder), *Path(folder).parents) if not each.exists()]
-    Path(folder).mkdir(parents=True, exist_ok=True)
     files = [str(Path(folder, f"{name}.{line.question.name}.json")) for name in names_of(paths)]
     alone = {**line.given, "more": None}
     lines = [
         line._replace(given={**alone, first: path, "outputs": [file]}) for path, file in zip(paths, files, strict=True)
     ]
-    status = max(one.status for one in run_apart(lines))
-    with contextlib.suppress(OSError):  # A folder with an answer is not empty, and stays.
+    try:
+        with os_errors_named(folder):
+            Path(folder).mkdir(parents=True, exist_ok=True)
+        return max(one.status for one in run_apart(lines))
+    finally:
         for each in made:
-            each.rmdir()
-    return status
+            with contextlib.suppress(OSError):  # A folder with an answer is not empty, and stays.
+                each.rmdir()

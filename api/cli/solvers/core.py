@@ -8,7 +8,6 @@ import click
 from memplan.api.cli.flags import Flag
 from memplan.api.cli.help import SectionedCommand
 from memplan.api.cli.streams import write_output
-from memplan.files import os_errors_named
 from memplan.planner.errors import OptionError
 from memplan.solvers.core.build import HERE
 
@@ -63,7 +62,5 @@ def core(where: bool, output: str | None) -> None:
         write_output(None, f"{HERE}\n".encode())
     if output is not None:
         folder = Path(output)
-        with os_errors_named(output):
-            folder.mkdir(parents=True, exist_ok=True)
         write_output(str(folder / "memplan.cpp"), amalgamate(HERE).encode())
         write_output(str(folder / HEADER), (HERE / HEADER).read_bytes())

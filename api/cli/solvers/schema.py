@@ -9,7 +9,6 @@ from pydantic_core import from_json, to_json
 from memplan.api.cli.flags import Flag
 from memplan.api.cli.help import SectionedCommand
 from memplan.api.cli.streams import write_output
-from memplan.files import os_errors_named
 from memplan.planner import __version__
 from memplan.planner.extensions import extensions
 from memplan.questions import QUESTIONS
@@ -53,7 +52,5 @@ def schema(output: str | None, corpus: str | None) -> None:
         options = read_body_options(question, body, {})
         answer = question.answer_verified(read_question(question, body), options, Control())
         path = Path(str(corpus)) / f"{question.name}.json"
-        with os_errors_named(str(path)):
-            path.parent.mkdir(parents=True, exist_ok=True)
         case = {"path": question.path, "body": body, "answer": from_json(question.write(answer))}
         write_output(str(path), to_json(case, indent=1) + b"\n")

@@ -235,7 +235,7 @@ def test_the_page_reports_a_lost_connection_and_its_return(opened_tab: Tab, serv
     wait_for_text(opened_tab, "connection lost, trying again")
     opened_tab.page.unroute("**/events")
     wait_for_text(opened_tab, "searching")
-    opened_tab.page.dispatch_event("text=Stop", "click")  # A slow machine has too few frames to wait for a click.
+    opened_tab.page.click("text=Stop", force=True)  # A slow machine has too few frames to wait for a click.
     opened_tab.page.wait_for_function("() => /stopped|planned|done/.test(document.querySelector('.said').textContent)")
 
 
@@ -471,12 +471,12 @@ def test_a_stopped_search_keeps_its_best_plan(opened_tab: Tab) -> None:
     )
     opened_tab.page.wait_for_function(f"() => {peaks}[1]?.includes('iB)')", timeout=60_000)
     assert len(set(opened_tab.page.evaluate(peaks))) == 1  # The strip and the picture must show the same plan.
-    opened_tab.page.dispatch_event("text=Stop", "click")
+    opened_tab.page.click("text=Stop", force=True)
     opened_tab.page.wait_for_function("() => /stopped|planned|done/.test(document.querySelector('.said').textContent)")
     assert opened_tab.page.locator(".picture canvas").count() == 2
     question(opened_tab, "explain", time_limit_s="60", study_s="60")
     wait_for_text(opened_tab, "searching")
-    opened_tab.page.dispatch_event("text=Stop", "click")
+    opened_tab.page.click("text=Stop", force=True)
     opened_tab.page.wait_for_function("() => /stopped|planned|done/.test(document.querySelector('.said').textContent)")
 
 

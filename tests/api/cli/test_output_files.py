@@ -56,10 +56,21 @@ def test_no_command_overwrites_its_input_file(folder: Path, line: str, capfd: py
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
 
-@pytest.mark.parametrize("line", ["plan p.json -o x/y/", "plan no.json -o x/y/", "plan no.json none.json -o x/y/"])
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("plan p.json -o x/y/", "output: "),
+        ("plan no.json -o x/y/", "no.json: "),
+        ("plan no.json none.json -o x/y/", "no.json: "),
+        (f"plan p.json p.json -o x/{300 * 'y'}/", f"x/{300 * 'y'}/: file name too long"),
+    ],
+)
 @pytest.mark.usefixtures("folder")
-def test_a_refused_command_leaves_no_folder(line: str) -> None:
+def test_a_refused_command_names_what_is_wrong_and_leaves_no_folder(
+    line: str, named: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     assert main(line.split()) == 2
+    assert named in capfd.readouterr().err
     assert not Path("x").exists()
 
 
