@@ -108,12 +108,12 @@ class Sweep {
 
   // Return a gap of at least a length, or ABSENT.
   i64 gap_of(i64 length_wanted) const {
-    i64 l = list_of(length_wanted);
-    i64 b = first_[l];
+    const i64 next = list_of(length_wanted) + 1;
+    i64 b = first_[next - 1];
     for (int tries = 0; b != kAbsent && tries < kTries; ++tries, b = blocks_[b].after)
       if (length(b) >= length_wanted) return b;
-    u64 later = has_gaps_[++l / 64] & ~u64{0} << l % 64;
-    for (i64 word = l / 64; word < kLists / 64; later = ++word < kLists / 64 ? has_gaps_[word] : 0)
+    u64 later = has_gaps_[next / 64] & ~u64{0} << next % 64;
+    for (i64 word = next / 64; word < kLists / 64; later = ++word < kLists / 64 ? has_gaps_[word] : 0)
       if (later != 0) return first_[64 * word + std::countr_zero(later)];
     return kAbsent;
   }

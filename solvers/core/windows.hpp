@@ -146,7 +146,7 @@ class Search {
       const i64 spent = work_;
       if (!draw_window()) return true;
       const i64 q = draw_goal_memory(middle_);
-      if (kRepackShare * repacked_ < work_ && q != kAbsent && !is_free(q) && !is_fixed(middle_)) {
+      if (kRepackShare * repacked_ < work_ && q != kAbsent && !is_free(q) && !is_fixed(middle_) && !is_tied(middle_)) {
         repack(q);
         work_ = std::max(work_, spent + 1), repacked_ += work_ - spent;
         continue;
@@ -237,7 +237,7 @@ class Search {
   Array<i64> loose_count_, wall_first_;
   Array<double> price_sum_;
   i64 count_ = 0, child_count_ = 0, gap_count_ = 0, work_ = 0, nodes_ = 0, repacked_ = 0, most_near_ = 0;
-  bool has_too_many_ = false, is_backwards_ = false;
+  bool has_too_many_ = false, is_backwards_ = false, brings_more_ = false;
 
   i64 n() const { return spaces_.size.size; }
   i64 p() const { return spaces_.capacity.size; }
@@ -252,6 +252,12 @@ class Search {
   }
   i64 price(i64 i) const { return spaces_.price[run_.pool[i]][i]; }
   bool is_fixed(i64 i) const { return mates_first_[spaces_.together[i] + 1] - mates_first_[spaces_.together[i]] > kLeast; }
+
+  // Return whether the offset of a buffer is at a fixed distance from another one's.
+  bool is_tied(i64 i) const {
+    const i64 lead = spaces_.together[i];
+    return std::any_of(mates_.data + mates_first_[lead], mates_.data + mates_first_[lead + 1], [this, i](i64 j) { return j != i && spaces_.lead[j] == spaces_.lead[i]; });
+  }
 
   bool is_alone(i64 i) const { return mates_first_[spaces_.together[i] + 1] - mates_first_[spaces_.together[i]] == 1; }
 
@@ -634,51 +640,77 @@ class Search {
   }
 
   // Pack buffers that live at nearly the same time as the middle one by the exact search, in the limited memory `q` that
-  // the goal has for the middle one: those that are there, and those that cost more than in the goal and belong there. Buffers that are there
-  // only because the goal did not get space may move to an unlimited memory. Nothing changes if that does not cost less.
+  // the goal has for the middle one: those that are there, the middle one, and in every second case others that cost more
+  // than in the goal and belong there, as far as there are bytes for them. Buffers that are there only because the goal
+  // did not get space may move to other memories. Nothing changes if that does not cost less.
   void repack(i64 q) {
     const i64 wanted = std::min(window_.size, kLeastRepacked + draw(run_.random[0]) % (kMostRepacked - kLeastRepacked + 1));
     const i64 most = kLeastPackWork << draw(run_.random[0]) % kRepackDoublings;
     place_.fill(0), count_ = 0;
-    i64 gain = 0, kept = 0;
+    i64 gain = take(q, middle_), kept = 0;
     const i64 rank = start_rank_[middle_];
-    for (i64 step = 0; step < n() && count_ < wanted; ++step)
+    for (i64 step = 1; step < n() && count_ < wanted; ++step)
       for (const i64 at : {rank - step, rank + step})
         if (at >= 0 && at < n())
-          if (const i64 i = by_start_[at]; run_.pool[i] == q || (price(i) > run_.goal[i] && belongs(i, q))) gain += take(q, i);
+          if (const i64 i = by_start_[at]; run_.pool[i] == q || (brings_more_ && price(i) > run_.goal[i] && belongs(i, q) && !overfills(q, i)))
+            gain += take(q, i);
     Arena arena(allocator_);
-    const Array<i64> offset = arena.array<i64>(n()), home = arena.array<i64>(n());
-    if (arena.has_failed) return;
     const i64 count = count_;
-    for (i64 x = 0; x < count; ++x) {
-      const i64 i = window_[x], r = run_.pool[i] == q && run_.goal[i] > price(i) && is_alone(i) ? cheapest_free(i) : kAbsent;
-      home[i] = run_.pool[i];
-      const i64 loss = r == kAbsent ? 0 : spaces_.price[r][i] - price(i);
-      if (r == kAbsent || loss >= gain) {
-        std::swap(window_[x], window_[kept]), ++kept;
-      } else {
-        run_.pool[i] = r, gain -= loss;
-      }
-    }
+    const Array<i64> offset = arena.array<i64>(n()), window = arena.array<i64>(count);
+    const Array<Place> before = arena.array<Place>(count);
+    if (arena.has_failed) return;
+    std::copy(window_.data, window_.data + count, window.data);
+    for (i64 x = 0; x < count; ++x) before[x] = {run_.pool[window[x]], run_.offset[window[x]]};
+    for (const i64 i : window)
+      if (!(run_.pool[i] == q && run_.goal[i] > price(i) && is_alone(i) && move_out(q, i, gain))) window_[kept++] = i;
     count_ = kept;
     std::sort(window_.data, window_.data + count_, [this](i64 a, i64 b) { return start_rank_[a] < start_rank_[b]; });
+    brings_more_ = !brings_more_;
     const bool is_packed = gain > 0 && pack_window(q, offset, most);
-    for (i64 x = 0; x < count; ++x) {
-      const i64 i = window_[x];
-      if (!is_packed)
-        run_.pool[i] = home[i];
-      else if (x < kept)
-        run_.pool[i] = q, run_.offset[i] = offset[i];
-      else
-        run_.offset[i] = 0;
+    if (is_packed) {
+      for (i64 x = 0; x < count_; ++x) run_.pool[window_[x]] = q, run_.offset[window_[x]] = offset[window_[x]];
+      risen_ = std::max<i64>(0, risen_ - gain);
+    } else {
+      for (i64 x = 0; x < count; ++x) run_.pool[window[x]] = before[x].pool, run_.offset[window[x]] = before[x].at;
     }
-    if (is_packed) risen_ = std::max<i64>(0, risen_ - gain);
+  }
+
+  // Return whether the bytes of memory `q` do not suffice for a buffer beside those that are there, or are in the
+  // window, when one of its lifetimes starts.
+  bool overfills(i64 q, i64 i) {
+    i64 usable = spaces_.capacity[q];
+    for (i64 r = spaces_.reserved_first[q]; r < spaces_.reserved_first[q + 1]; ++r) usable -= spaces_.reserved[r][1] - spaces_.reserved[r][0];
+    work_ += (near_first_[i + 1] - near_first_[i]) / 4;
+    for (i64 m = lives_first_[i]; m < lives_first_[i + 1] && spaces_.share.size == 0; ++m) {
+      const auto is_alive = [&, now = spaces_.start[lives_[m]]](i64 k) { return spaces_.start[lives_[k]] <= now && now < spaces_.end[lives_[k]]; };
+      i64 bytes = spaces_.size[i];
+      for (i64 k = near_first_[i]; k < near_first_[i + 1] && bytes <= usable; ++k)
+        if (const i64 j = near_[k]; run_.pool[j] == q || place_[j] != 0)
+          for (i64 y = lives_first_[j]; y < lives_first_[j + 1]; ++y) bytes += is_alive(y) ? spaces_.size[j] : 0;
+      if (bytes > usable) return true;
+    }
+    return false;
+  }
+
+  // Move a buffer from memory `q` to the cheapest other one with a free offset, if that costs less than `gain`, and take
+  // it from there. Return whether it is moved.
+  bool move_out(i64 q, i64 i, i64 &gain) {
+    i64 to = kAbsent, at = 0;
+    for (i64 r = 0; r < p(); ++r) {
+      if (r == q || !spaces_.homes[r][i] || spaces_.price[r][i] - price(i) >= gain || (to != kAbsent && spaces_.price[r][i] >= spaces_.price[to][i])) continue;
+      if (const i64 free = lowest_free(r, i); free != kAbsent) to = r, at = free;
+    }
+    if (to == kAbsent) return false;
+    gain -= spaces_.price[to][i] - price(i);
+    run_.pool[i] = to, run_.offset[i] = at, place_[i] = 0;
+    return true;
   }
 
   // Add a buffer and all that must share its memory to a window in memory `q`; return what that saves.
   i64 take(i64 q, i64 i) {
     const i64 lead = spaces_.together[i], from = count_;
-    if (is_beside_partner(i)) return 0;  // The exact search knows no banks, so one of two partners stays where it is.
+    // The exact search knows no banks and decides nothing with fixed distances: a partner, and a tied buffer, stay.
+    if (is_beside_partner(i) || is_tied(i)) return 0;
     for (i64 k = mates_first_[lead]; k < mates_first_[lead + 1]; ++k)
       if (!spaces_.homes[q][mates_[k]]) return 0;
     add(i, window_.size);
@@ -696,14 +728,6 @@ class Search {
     for (i64 q = 0; q < p(); ++q)
       if (belongs(i, q) && (++count == 1 || draw(run_.random[0]) % count == 0)) drawn = q;
     return drawn;
-  }
-
-  // Return the cheapest unlimited memory that a buffer may be in, or kAbsent if there is none.
-  i64 cheapest_free(i64 i) const {
-    i64 best = kAbsent;
-    for (i64 q = 0; q < p(); ++q)
-      if (is_free(q) && spaces_.homes[q][i] && (best == kAbsent || spaces_.price[q][i] < spaces_.price[best][i])) best = q;
-    return best;
   }
 
   // Store the current placement as the cheapest one.

@@ -142,6 +142,15 @@ def test_exact_packings_fill_each_of_two_memories_of_equal_cost() -> None:
     assert found.is_at_goal
 
 
+@pytest.mark.parametrize(("kind", "most"), [("mixed", 1700), ("holes", 900)])
+def test_exact_packings_bring_in_one_buffer_where_more_do_not_fit(kind: str, most: int) -> None:
+    # If all misplaced buffers are brought in at once, these plans cost 1819 and 950.
+    found = begin_windows(draw_problem(2, 300, kind), 10**9)
+    for _ in range(40):
+        found.improve()
+    assert found._cost() < most
+
+
 def test_windows_aim_at_a_cheaper_choice_that_is_found_after_they_began() -> None:
     sizes = {"tcm": 6144, "tcm2": 10240, "sram": 9216, "sram2": 15360}
     pools = [Pool(name=name, size=size, cost=0 if "tcm" in name else 4) for name, size in sizes.items()]
