@@ -75,7 +75,6 @@ def corrupt(text: str, rng: random.Random) -> str:
 
 
 def _replace_number(text: str, rng: random.Random) -> str:
-    """Return a copy of a text in which one random number is replaced by another."""
     found = rng.choice([*re.finditer(r"(?<![\w.\"])\d+", text)])
     number = int(found[0])
     other = rng.choice([number + 1, max(0, number - 1), number // 2, 2 * number, 0, 1, rng.randrange(20)])
@@ -126,7 +125,6 @@ def forgeries(data: Data, text: str, rng: random.Random) -> Iterator[tuple[str, 
     row = rng.choice(data["buffers"])
 
     def text_with(**fields: Any) -> str:
-        """Return the JSON text of the problem, with `fields` set in the buffer that the forgeries change."""
         return json.dumps(data | {"buffers": [one | fields if one is row else one for one in data["buffers"]]})
 
     plain = json.dumps(data)

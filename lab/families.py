@@ -172,7 +172,6 @@ def _random_split(total: int, parts: int, rng: np.random.Generator) -> list[int]
 
 
 def _problem_of_columns(start: I64, end: I64, size: I64) -> Problem:
-    """Return the problem of buffers with these starts, ends and sizes, whose ids are 0, 1, 2, ..."""
     return Problem(buffers=BufferTable.from_columns(range(len(start)), size, start, end))
 
 
@@ -207,7 +206,6 @@ def mirror_time(problem: Problem) -> Problem:
 
 
 def _mirrored_span(start: int, end: int) -> tuple[int, int]:
-    """Return the lifetime [start, end) with its time reversed."""
     # Mirroring at -1/2 keeps 64-bit times within 64 bits, unlike mirroring at 0.
     return -1 - end, -1 - start
 

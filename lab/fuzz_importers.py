@@ -54,7 +54,6 @@ def _change_program(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
 
 
 def _set_sizes(program: bytes) -> bytes:
-    """Return an exported PyTorch program with its symbolic size replaced by 16."""
     return program.replace(b"Symbol('s77', positive=True, integer=True)", b"16")
 
 

@@ -115,7 +115,6 @@ def _field_and_default(option: Option, fields: dict[str, Any]) -> list[str]:
 
 
 def _option_line(words: tuple[str, str], facts: list[str] | None = None) -> str:
-    """Return the Markdown line about an option from its flags and help text, with further facts in parentheses."""
     noted = f" ({', '.join(facts)})" if facts else ""
     return f"- {words[0]}{noted}: {words[1]}".rstrip(": ")
 

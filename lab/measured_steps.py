@@ -30,7 +30,6 @@ def reserved_mib(name: str, side: int, batch: int) -> tuple[float, float]:
     from memplan.extensions.torch.inside.fits import fits
 
     def momentum(parameters: object) -> torch.optim.Optimizer:
-        """Return an SGD optimizer with momentum, as the measured steps used it."""
         return torch.optim.SGD(parameters, lr=0.01, momentum=0.9)
 
     with torch.device("meta"):

@@ -70,7 +70,6 @@ def unsound_points(graph: OperationGraph, link: float, answer: Recomputed) -> It
 
 
 def _answer_within(graph: OperationGraph, link: float, limit: int) -> Recomputed:
-    """Return memplan's answer for a graph with offloading over a link, within a memory limit in bytes."""
     options = OrderOptions(recompute=True, link=link, within=limit, time_limit_s=2, deterministic=True)
     found = order(graph, options).recomputed
     assert found is not None

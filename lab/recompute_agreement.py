@@ -49,7 +49,6 @@ def faults(seed: int, tally: Counter[str], limits: int = 20, layers: int = 0) ->
 
 
 def _answer_within(graph: OperationGraph, limit: int) -> Recomputed:
-    """Return memplan's answer for a graph, with repeated operations, within a memory limit in bytes."""
     found = order(graph, OrderOptions(recompute=True, within=limit, time_limit_s=5, deterministic=True)).recomputed
     assert found is not None
     return found

@@ -254,7 +254,6 @@ async def _stop_at_servers(count: int, seed: str, ways: tuple[str, ...], names: 
         numbers = iter(range(count))
 
         async def ask() -> None:
-            """Draw and stop questions one after another, until `count` questions were stopped."""
             for k in numbers:
                 draw, way = random.Random(f"{seed} there {k}"), ways[k % len(ways)]
                 drawn_question = draw_question(f"{seed} there", k, names[k // len(ways) % len(names)], _SIZES_THERE)

@@ -58,7 +58,6 @@ def _function_text(name: str) -> str:
 
 
 def _public_type(annotation: Any) -> str:
-    """Return an annotation in which each name that is not public is Any."""
     text = annotation if isinstance(annotation, str) else _type_text(annotation)
     return re.sub(r"[A-Za-z_]\w*", lambda found: found[0] if found[0] in _NAMED else "Any", text)
 

@@ -106,7 +106,6 @@ def _run_interruptibly(work: Callable[[], Any], cancelled: threading.Event) -> A
     has_ended = threading.Event()
 
     def run_to_end() -> Any:
-        """Run the function, return its result, and signal its end even after an error."""
         try:
             return work()
         finally:

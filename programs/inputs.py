@@ -105,7 +105,6 @@ OPERATIONS = Input(
 
 
 def _read_problem(reader: Reader, data: bytes, name: str, _question: InputValues) -> Problem:
-    """Return the problem in a file. For a graph of operations, derive the problem from the order in the file."""
     found = read_graph_problem(reader, data, name)
     return reader.problem(data, name) if found is None else found
 

@@ -74,7 +74,6 @@ def _apply_threads(given: list[str]) -> Iterator[list[str]]:
 
 
 def _report_write_failure(error: OSError) -> int:
-    """Print that a standard stream cannot be written, and return the exit status for that error."""
     from memplan.api.cli.streams import print_message
 
     print_message(f"memplan: error: standard streams: {(error.strerror or str(error)).lower()}")

@@ -300,7 +300,6 @@ class Answering:
         return answer
 
     async def _search_large(self, call: CallerRequest, name: str) -> tuple[WorkAnswer, Lookup]:
-        """Plan a large problem in a child process from the plan stored as `name`, and store a better plan."""
         record = await self._cache.read_stored(name)
         place, heard = Seat(call.key_id, call.deadline.at, can_end=False), list[WorkAnswer]()
         answer = await self._run_in_child(call, replace(call.task, record=record), place, heard)

@@ -99,7 +99,6 @@ _TEXTS = {
 
 
 def _json_line(cells: dict[str, str]) -> bytes:
-    """Return a row of a table as JSON, which is checked later."""
     parts = [(name, json.dumps(cell) if name in _TEXTS else cell) for name, cell in cells.items() if cell]
     return ("{" + ",".join(f"{json.dumps(name)}:{cell}" for name, cell in parts) + "}").encode()
 

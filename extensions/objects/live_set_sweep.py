@@ -82,7 +82,6 @@ class Sweep:
 
     @staticmethod
     def _keep_layer(i: int | None, layer: Layer, kept: list[tuple[int | None, Layer]] | None) -> Layer:
-        """Return a layer of states, after appending it to `kept` unless that is None."""
         if kept is not None:
             kept.append((i, layer))
         return layer

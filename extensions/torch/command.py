@@ -233,7 +233,6 @@ def _answer_for_file(data: bytes, options: dict[str, Any], dims: Sequence[str]) 
 
 
 def _graph_of(path: str, answer: FitsAnswer | SnapshotAnswer | GraphFits) -> bytes:
-    """Return the graph of a step's operations as JSON."""
     from memplan.programs.operations.graph import write_graph
 
     if not isinstance(answer, FitsAnswer) or answer.graph is None:

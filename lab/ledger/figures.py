@@ -38,7 +38,6 @@ def _table_lines(rows: Rows) -> list[str]:
 
 
 def _proved_text(rows: Rows, *names: str) -> str:
-    """Return as text how many first-seed rows with these prefixes are proved, and the mean CPU time of these rows."""
     answers = [row.answer for name, row in rows.items() if name.startswith(names) and "#" not in name]
     proved = sum(not answer.rank for answer in answers)
     cpu_ms = 1000 * geometric_mean(max(answer.cpu_s, 0.001) for answer in answers)

@@ -132,7 +132,6 @@ def _draw_value(draw: random.Random, option: str, schema: Data) -> Any:
 
 
 def _bounds(schema: Data) -> Data:
-    """Return the bounds of a number's schema, with their various names replaced by `minimum` and `maximum`."""
     names = {"ge": "minimum", "le": "maximum", "exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
     return {names.get(name, name): value for name, value in schema.items()}
 
@@ -187,7 +186,6 @@ def _draw_plan(draw: random.Random, problem: Problem, other: Data | None = None)
 
 
 def _draw_graph(draw: random.Random, count: int) -> Data:
-    """Return a random graph of about `count` operations as a JSON object."""
     if count <= _MOST_DRAWN and draw.random() < 0.5:
         found: Data = random_graph(draw, count).model_dump(mode="json", exclude_defaults=True, by_alias=True)
         return found
@@ -212,7 +210,6 @@ def _draw_convolutions(draw: random.Random, count: int) -> tuple[Data, str]:
 
 
 def _draw_schedule(draw: random.Random, count: int) -> tuple[Data, str]:
-    """Return a random network of convolutions with a target machine, and a description of the network."""
     network, words = _draw_convolutions(draw, max(2, min(_MOST_DRAWN, count) // 10))
     memories = [{"name": "L1", "capacity": draw.choice((2_048, 16_384, 65_536)), "alignment": 16}, {"name": "L2"}]
     engine = {"native": draw.choice(([1, 1], [8, 4])), "rate": draw.choice((8, 256)), "copies": draw.choice((1, 2))}
@@ -221,7 +218,6 @@ def _draw_schedule(draw: random.Random, count: int) -> tuple[Data, str]:
 
 
 def _draw_statements(draw: random.Random, count: int) -> tuple[Data, str]:
-    """Return a random program of about `count` statements, as a question's input, and its description."""
     if count <= _SMALL:
         return {"operations": random_program(draw.randrange(2**30))}, "a small program"
     return {"operations": statements(count)}, f"{count} statements"

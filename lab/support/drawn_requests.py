@@ -146,7 +146,6 @@ def _draw_problem(draw: random.Random) -> Any:
 
 
 def _batch_call(draw: random.Random) -> tuple[str, Any, str]:
-    """Return the path, the body and the media type of a random batch of problems."""
     lines = [_json_bytes(draw, {"id": k, "problem": _draw_problem(draw)}) for k in range(draw.randrange(4))]
     if draw.random() < 0.3:
         return "/v1/batch", b'{"submissions":[' + b",".join(lines) + b"]}", "application/json"

@@ -94,7 +94,6 @@ class Interpreter:
         return Call(path, names, frozenset(_freed_names(found["body"])))
 
     def _function_ways(self, body: list[dict[str, Any]], call: Call) -> list[Way]:
-        """Return a function body's executions, each followed by the ends of the scopes that the call kept open."""
         ways = self._body_ways(body, call, ())
         ends = tuple(Event("end", call.path, name) for name in call.ends)
         return [(*way, *ends) for way in ways]
@@ -205,12 +204,10 @@ class Interpreter:
         return (*before, Event("step", path, time=time), *after)
 
     def _next_step(self) -> int:
-        """Count one more step, and return its number."""
         self.steps += 1
         return self.steps - 1
 
     def _new_step_event(self, path: str) -> Event:
-        """Return the event of a new step of the statement at `path`."""
         return Event("step", path, time=self._next_step())
 
 
@@ -223,7 +220,6 @@ def _buffer_uses(statement: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _freed_names(body: list[dict[str, Any]]) -> set[str]:
-    """Return the names of all buffers that statements free, at any depth."""
     found = set()
     for statement in body:
         found.update(statement.get("free", ()))

@@ -81,7 +81,6 @@ def banked_problem(seed: int, n: int = 12, life: float = 4.0, high: int = 24) ->
 
 
 def _buffer_rows(rng: np.random.Generator, n: int, life: float, high: int) -> list[dict[str, Any]]:
-    """Return `n` random buffers, with lifetimes of about `life` steps and sizes of 3 to `high` - 1 bytes."""
     starts, lives = rng.integers(0, max(1, n // 2), n).tolist(), rng.exponential(life, n).tolist()
     sizes = rng.integers(3, high, n).tolist()
     return [

@@ -45,7 +45,6 @@ def graph_of_step(model: Model, mode: str) -> OperationGraph:
 
 
 def _last_step_graph(recording: Recording) -> OperationGraph:
-    """Return the graph of the last step of a recording, in which each tensor is alive until its last reader."""
     graph = graph_of(recording)
     used = (t for row in recording.operations[recording.last_step :] for t in (*row.reads, *row.makes, *row.changes))
     alive = (t for t, tensor in enumerate(recording.tensors) if tensor.end is None)

@@ -58,13 +58,11 @@ def models() -> list[Model]:
 
 
 def _size_rank(name: str) -> int:
-    """Return the rank of a model's size within its family, estimated from words in its name such as `tiny`."""
     words = [k for k, word in enumerate(_SMALL) if word in name]
     return len(_SMALL) + 1 if any(word in name for word in _LARGE) else words[0] if words else len(_SMALL)
 
 
 def _timm_models() -> Iterator[Model]:
-    """Yield all architectures of the package timm, by family."""
     import timm
 
     for family in timm.list_modules():

@@ -316,7 +316,6 @@ def path_of(location: Location) -> str:
 
 
 def _value_sentence(rule: str) -> Callable[[Mapping[str, Any]], str]:
-    """Return a function that turns a pydantic error into the sentence "RULE, got VALUE"."""
     return lambda error: f"{rule.format(**error.get('ctx', {}))}, got {excerpt(error['input'])}"
 
 

@@ -84,7 +84,6 @@ def parse(data: bytes) -> Any:
 
 
 def _failure_text(text: str, error: str) -> str:
-    """Return the text around a syntax error's position, followed by a hint about the likely mistake."""
     at = re.search(r"line (\d+) column (\d+)", error)
     line, place = "".join(text.splitlines()[int(at[1]) - 1 :][:1]) if at else "", int(at[2]) if at else 0
     near = line[max(0, place - 20) : place + 20].strip()

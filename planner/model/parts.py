@@ -81,7 +81,6 @@ def drop_unknown_fields(value: Any, known: Mapping[str, FieldInfo]) -> Any:
 
 
 def _shift_errors(error: ValidationError, low: int) -> Iterator[InitErrorDetails]:
-    """Yield the errors of the part that begins at row `low`, with positions in the whole list."""
     for entry in error.errors(include_url=False):
         if not entry["loc"]:  # all rows of the part are wrong, so skip the error that the part is "too short"
             continue

@@ -62,7 +62,6 @@ def buffer_costs(problem: Problem, plan: Plan) -> dict[int, float]:
 
 
 def _name_buffers(problem: Problem, pieces: Sequence[Piece], violations: Iterator[Violation]) -> Iterator[Violation]:
-    """Yield the violations of pieces, which are numbered, with the names of their buffers."""
     for each in violations:
         names = [problem.buffers.ids[pieces[k].buffer] for k in (each.first, each.second) if isinstance(k, int)]
         said = "" if not names else f"pieces of {', '.join(map(excerpt, names))}: "

@@ -122,7 +122,6 @@ def _found_by_text(plan: Plan) -> str:
 
 
 def _cost_text(plan: Plan) -> str:
-    """Return a plan's cost and the lower bound on the cost as a phrase."""
     bound = "" if plan.cost_lower_bound is None else f", lower bound {plan.cost_lower_bound:g}"
     return f"cost {plan.cost:g}{bound}"
 

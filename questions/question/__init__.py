@@ -30,7 +30,6 @@ A = TypeVar("A")
 
 
 def _list_options(names: tuple[str, ...]) -> Iterator[str | Option]:
-    """Yield the names of options, separated by "or", as parts of an error sentence."""
     for k, name in enumerate(names):
         yield from (" or ",) * bool(k)
         yield Option(name)

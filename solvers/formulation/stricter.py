@@ -70,7 +70,6 @@ def split_pools(instance: Instance) -> tuple[Instance, I64]:
 
 
 def _free_ranges(pool: CompiledPool) -> list[tuple[int, int]]:
-    """Return the ranges of a pool between its reserved ranges."""
     ends = [0, *pool.reserved.ravel().tolist(), pool.capacity]
     return list(zip(ends[::2], ends[1::2], strict=True))
 
@@ -103,7 +102,6 @@ def _ranges_for_pages(instance: Instance) -> Instance:
 
 
 def _crossing_ranges(page: int, shift: int, size: int, end: int) -> list[tuple[int, int]]:
-    """Return the ranges of offsets below `end` at which a buffer would cross the end of a page."""
     borders = range(page - shift, end + page, page)
     return [(max(0, border - size + 1), border) for border in borders if border > 0 and size > 1]
 

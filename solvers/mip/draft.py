@@ -175,7 +175,6 @@ class Draft:
 
 
 def _limit_array(values: list[int | None], absent: float) -> F64:
-    """Return the limits as floats, with `absent` in place of None."""
     return np.array([absent if value is None else float(value) for value in values])
 
 

@@ -102,7 +102,6 @@ class PiecesProgram:
         return sorted(time for time in grid if row.start <= time <= last)
 
     def _tie_groups(self) -> None:
-        """Let the buffers of each list of `together` choose one pool."""
         by_position = {line.row.position: line for line in self.timelines}
         for group in self.problem.together:
             lines = [by_position[i] for i in {self.problem.root_of(name) for name in group}]

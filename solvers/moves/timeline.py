@@ -160,7 +160,6 @@ class TimelineWriter:
         return not self.lead and use.write is None and is_served
 
     def _room(self, before: Terms, sent: Terms) -> Terms:
-        """Return a column for the room at a time when a piece may become stale and be written again by a copy."""
         if not sent:
             return before
         room = self.columns.add()

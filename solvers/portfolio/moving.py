@@ -150,7 +150,6 @@ class _Search:
         return None
 
     def _keep_proved(self, proved: ProvedBound) -> None:
-        """Raise the bound to one that the checker has computed."""
         if proved.cost > self.proved:
             self.proved = proved.cost
             self.bound = max(self.bound, self.proved)

@@ -159,7 +159,6 @@ class OneSearch:
                 offer_begun(self._search, start.exact)
 
     def _offer_swept(self) -> None:
-        """Offer the plan of a sweep before the search of many buffers."""
         search, instance = self._search, self._instance
         if search.best is None and len(instance) > MOST_OF_FIRST and self._is_open():
             with suppress(InvalidPlanError):

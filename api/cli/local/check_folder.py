@@ -161,7 +161,6 @@ def check_folder(line: CommandLine) -> int:
     is_table = not reports and wants_table(arguments["display"])
 
     def keep(one: CommandLine, answer: Check) -> None:
-        """Store one model's check and print its result line, to standard output for a table, else to standard error."""
         checks.append(answer)
         has_budget = any(pool.budget is not None for pool in answer.pools) or not answer.pools
         text = f"{answer.subject}: {'; '.join(check_lines(answer))}{'' if has_budget else '; without budget'}"

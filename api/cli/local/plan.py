@@ -146,7 +146,6 @@ def _write_parts(call: Call, answer: Plan, path: str) -> None:
 
 
 def _next_steps(call: Call) -> Iterator[str]:
-    """Yield that the runtime has a single arena, and the command that writes a plan in several memories as C."""
     plans = [path for path in call.outputs if path.endswith(".json")]
     name = str(call.files["problem"])
     way = f"`memplan convert {shlex.join([name, *plans[:1]])} -o {Path(name).stem}_memory.c`" if plans else "C"

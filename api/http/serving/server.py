@@ -56,7 +56,6 @@ def serve(host: str, port: int, without_keys: bool = False) -> None:
         leave = server.handle_exit
 
         def stop(number: int, frame: FrameType | None) -> None:
-            """End all searches early, as uvicorn waits until each request has its answer."""
             asyncio.get_running_loop().call_soon_threadsafe(app.state.service.stop)
             leave(number, frame)
 

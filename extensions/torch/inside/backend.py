@@ -167,7 +167,6 @@ def _scheduled_peak(graph: Any, *, is_backward: bool) -> int:
     peaks: list[int] = []
 
     def stop(nodes: list[Any]) -> Any:
-        """Record the peak of the scheduler's nodes, and end the compilation by an error."""
         peaks.append(_schedule_nodes(nodes)[0])
         raise _PeakKnownError
 

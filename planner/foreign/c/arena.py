@@ -103,7 +103,6 @@ def _buffer_macros(buffer: PlacedBuffer, pool: PlacedPool, prefix: str) -> str:
 
 
 def _copies_declaration(layout: VerifiedLayout, prefix: str) -> str:
-    """Return the declaration of the table of copies, whose rows are in the order in which they run."""
     return (
         f"/* A copy of `bytes` bytes that begins at the time step `time`: before the operation of that step,\n"
         f"   or after it if `is_after` is 1. */\n"

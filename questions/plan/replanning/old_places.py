@@ -102,7 +102,6 @@ def old_places(problem: Problem, old: Plan | None, *, has_hints: bool = False) -
 
 
 def _usable_placements(problem: Problem, placements: PlacementTable) -> PlacementTable:
-    """Return the placements whose buffer exists in the problem and whose offset is not negative."""
     is_named = np.array([name in problem.index for name in placements.ids], dtype=np.bool_) & (placements.offset >= 0)
     if is_named.all():
         return placements
@@ -152,7 +151,6 @@ def _colliding_pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[
 
 
 def _wrong_distance_pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of buffers with a wrong distance, which a move of either buffer can correct."""
     for i, (name, distance) in problem.buffers.rules["relative"].items():
         if placed.required_and_actual(i, placed.row[name], distance):
             a, b = int(placed.root[i]), placed.root_of(name)
@@ -160,7 +158,6 @@ def _wrong_distance_pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[t
 
 
 def _sorted_roots(placed: PlacedBuffers, violation: Violation) -> tuple[int, int]:
-    """Return the positions of the root buffers of a violation's two buffers, in ascending order."""
     first, second = violation.first, violation.second
     assert first is not None
     assert second is not None
@@ -187,7 +184,6 @@ def _thin_collisions(
 
 
 def _fixed_mask(problem: Problem) -> Bool:
-    """Return the mask of the buffers that the problem pins to an offset."""
     is_fixed: Bool = problem.buffers.offset != ABSENT
     return is_fixed
 
