@@ -680,13 +680,13 @@ class Search {
   bool overfills(i64 q, i64 i) {
     i64 usable = spaces_.capacity[q];
     for (i64 r = spaces_.reserved_first[q]; r < spaces_.reserved_first[q + 1]; ++r) usable -= spaces_.reserved[r][1] - spaces_.reserved[r][0];
-    work_ += (near_first_[i + 1] - near_first_[i]) / 4;
     for (i64 m = lives_first_[i]; m < lives_first_[i + 1] && spaces_.share.size == 0; ++m) {
       const auto is_alive = [&, now = spaces_.start[lives_[m]]](i64 k) { return spaces_.start[lives_[k]] <= now && now < spaces_.end[lives_[k]]; };
       i64 bytes = spaces_.size[i];
       for (i64 k = near_first_[i]; k < near_first_[i + 1] && bytes <= usable; ++k)
         if (const i64 j = near_[k]; run_.pool[j] == q || place_[j] != 0)
           for (i64 y = lives_first_[j]; y < lives_first_[j + 1]; ++y) bytes += is_alive(y) ? spaces_.size[j] : 0;
+      work_ += 1 + (near_first_[i + 1] - near_first_[i]) / 4;
       if (bytes > usable) return true;
     }
     return false;
