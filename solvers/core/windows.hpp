@@ -655,23 +655,21 @@ class Search {
           if (const i64 i = by_start_[at]; run_.pool[i] == q || (brings_more_ && price(i) > run_.goal[i] && belongs(i, q) && !overfills(q, i)))
             gain += take(q, i);
     Arena arena(allocator_);
-    const i64 count = count_;
-    const Array<i64> offset = arena.array<i64>(n()), window = arena.array<i64>(count);
-    const Array<Place> before = arena.array<Place>(count);
+    const Array<i64> offset = arena.array<i64>(n()), window = arena.array<i64>(count_);
+    const Array<Place> before = arena.array<Place>(count_);
     if (arena.has_failed) return;
-    std::copy(window_.data, window_.data + count, window.data);
-    for (i64 x = 0; x < count; ++x) before[x] = {run_.pool[window[x]], run_.offset[window[x]]};
+    std::copy(window_.data, window_.data + count_, window.data);
+    for (i64 x = 0; x < window.size; ++x) before[x] = {run_.pool[window[x]], run_.offset[window[x]]};
     for (const i64 i : window)
       if (!(run_.pool[i] == q && run_.goal[i] > price(i) && is_alone(i) && move_out(q, i, gain))) window_[kept++] = i;
     count_ = kept;
     std::sort(window_.data, window_.data + count_, [this](i64 a, i64 b) { return start_rank_[a] < start_rank_[b]; });
     brings_more_ = !brings_more_;
-    const bool is_packed = gain > 0 && pack_window(q, offset, most);
-    if (is_packed) {
+    if (gain > 0 && pack_window(q, offset, most)) {
       for (i64 x = 0; x < count_; ++x) run_.pool[window_[x]] = q, run_.offset[window_[x]] = offset[window_[x]];
       risen_ = std::max<i64>(0, risen_ - gain);
     } else {
-      for (i64 x = 0; x < count; ++x) run_.pool[window[x]] = before[x].pool, run_.offset[window[x]] = before[x].at;
+      for (i64 x = 0; x < window.size; ++x) run_.pool[window[x]] = before[x].pool, run_.offset[window[x]] = before[x].at;
     }
   }
 

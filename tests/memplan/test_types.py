@@ -12,7 +12,8 @@ from pathlib import Path
 from memplan import Buffer, Plan, PlanOptions, Problem, check, convert, plan, solve, verify
 
 problem = Problem(buffers=[Buffer(id="a", size=3, start=0, end=2)])
-found: Plan = solve(problem, time_limit_s=2, solver="greedy", accept="5%", heaps="64MiB")
+found: Plan = solve(problem, time_limit_s=2, solver="greedy", accept="5%")
+solve(problem, heaps="64MiB")
 plan("model.tflite", keep=Path("old.json"), options=PlanOptions(solver="mine:planner"))
 verify(problem, found, better=True)
 check({"buffers": []}, budgets=["1KiB"], with_plan=True)

@@ -145,6 +145,7 @@ def test_disconnecting_cancels_the_rest_of_a_batch_and_closes_its_stream(server:
 def test_a_batch_does_not_ignore_an_option_that_a_single_request_obeys(server: RunningServer) -> None:
     (line,) = post_batch(server, {"problem": single_buffer(1), "options": {"heaps": 64}})
     assert line["plan"]["heaps"]["least"] == 1
+    assert "a,0,1,1,0" in server.client.post("/v1/plan?heaps=64&format=csv", json=single_buffer(1)).text
     problem, keep = single_buffer(1), {"placements": [{"id": "a", "pool": "default", "offset": 0}]}
     alone, kept = post_batch(server, problem, {"problem": problem, "keep": keep}, least="bytes")
     assert (alone["error"]["detail"], kept["plan"]["kept"]["least"]) == (LEAST, "bytes")
