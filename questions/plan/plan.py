@@ -97,7 +97,7 @@ def plan(
         if is_given:
             refuse_moves(problem, f"for a plan with {name}")
     if options.heaps is not None:
-        for name in _given(keep, start, options, PlanOptions.model_fields.keys() - {*_OF_OBJECTS, "heaps"}):
+        for name in _given_names(keep, start, options, PlanOptions.model_fields.keys() - {*_OF_OBJECTS, "heaps"}):
             raise OptionError.from_rule(name, "must be left out with heaps, whose search does not use it")
         return _plan_in_heaps(problem, options.heaps, running)
     if keep is not None:
@@ -135,12 +135,12 @@ _OBJECT_FACTS = {"seed": "whose search leaves nothing to chance", "explain_s": "
 
 def _refuse_for_objects(keep: Plan | None, start: Plan | None, options: PlanOptions) -> None:
     """Raise OptionError for inputs and options that apply only to plans with pools."""
-    for name in _given(keep, start, options, type(options).model_fields.keys() - _OF_OBJECTS):
+    for name in _given_names(keep, start, options, type(options).model_fields.keys() - _OF_OBJECTS):
         fact = _OBJECT_FACTS.get(name, "which have no pools and offsets")
         raise OptionError.from_rule(name, f"must be left out for shared objects, {fact}")
 
 
-def _given(keep: Plan | None, start: Plan | None, options: PlanOptions, names: set[str]) -> list[str]:
+def _given_names(keep: Plan | None, start: Plan | None, options: PlanOptions, names: set[str]) -> list[str]:
     """Return the names of the given old plans, and of those options among `names` that are not at their defaults."""
     said = [name for name, value in (("keep", keep), ("start", start)) if value is not None]
     return said + list(options.model_dump(exclude_defaults=True, include=names) if options.model_fields_set else ())
