@@ -157,7 +157,6 @@ async def _refuse_client(request: Request, error: Exception) -> Response:
 
 
 async def _refuse_query(request: Request, error: Exception) -> Response:
-    """Return the response to the framework's errors about a query or header, which name the parameter."""
     assert isinstance(error, RequestValidationError)
     faults = [each | {"loc": each["loc"][1:]} for each in error.errors()]
     models = (each.field_info.annotation for each in request.scope["route"].dependant.query_params)

@@ -362,7 +362,6 @@ class Answering:
         return answer
 
     async def _keep_result(self, call: CallerRequest, problem: CompiledProblem, found: SolveResult) -> WorkAnswer:
-        """Keep a result in the cache if it is better than the known one, and return the better of both as an answer."""
         if is_cacheable(problem.problem, call.options):
             searched_s = time_searched(found, call.options)
             cached = await self._run_brief(problem, partial(CachedPlan.from_result, problem, found, searched_s))
@@ -370,7 +369,6 @@ class Answering:
         return await self._plan_answer(call, problem, found)
 
     async def _keep_better(self, problem: CompiledProblem, found: CachedPlan) -> SolveResult | None:
-        """Keep a plan in the cache if it is better than the known one, or else return the known one as a result."""
         known = self._cache.keep(problem, found)
         if known.bound <= found.bound:
             return None

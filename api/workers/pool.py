@@ -232,7 +232,6 @@ class _Call:
 
 
 def _reported_error(name: str, told: Sequence[tuple[str, str | None]]) -> errors.MemplanError:
-    """Return the error that a child reported, from the name of its class and its sentences."""
     kinds: list[type[errors.MemplanError]] = [errors.MemplanError]
     for kind in kinds:  # The loop appends all subclasses of each class, so it visits the whole hierarchy.
         kinds += kind.__subclasses__()

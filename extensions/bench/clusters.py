@@ -65,7 +65,6 @@ class ClusterExecutor(Executor):
         raise NotImplementedError
 
     def _settle(self, future: Future[T], there: Future[T]) -> None:
-        """Copy the result, the error or the cancellation of a remote future to a local future."""
         with suppress(InvalidStateError):  # A local future that was cancelled meanwhile refuses a result.
             if there.cancelled():
                 future.cancel()

@@ -104,7 +104,6 @@ def _next_message(child: ChildProcess) -> dict[str, Any]:
 
 
 def _failure_facts(status: int, complaints: IO[bytes]) -> dict[str, Any]:
-    """Return the result fields of a process that ended early: its exit status, and its last line of errors."""
     complaints.seek(0)
     text = complaints.read().decode(errors="replace").strip()
     how = f"signal {signal.Signals(-status).name}" if status < 0 else f"status {status}"

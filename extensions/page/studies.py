@@ -189,7 +189,6 @@ def _cascade_point(point: CascadePoint, label: str) -> ChartPoint:
 
 
 def _cascade_names(point: CascadePoint) -> dict[str, str]:
-    """Return the names of a cascade's buffers for people: those of their tensors, with the region that has a part."""
     tensors = {f"t{k}": row.name or f"t{k}" for k, row in enumerate(point.cascade.graph.tensors)}
     times = Counter(tensors.values())
     unique = {name: word if times[word] == 1 else f"{word} ({name})" for name, word in tensors.items()}

@@ -6,14 +6,16 @@ aligned buffers occupy whole granules (multiples of the alignment), reserved ran
 buffer cannot end below its fixed end.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
 from memplan.planner.bounds.cliques import clearance_bytes, heavy_clique
 from memplan.planner.bounds.demand import Demand, Reserve
-from memplan.planner.instance.instance import Bool, Instance
+from memplan.planner.instance.instance import I64_MAX, Bool, Instance
 from memplan.planner.instance.objective import Score, cost_of
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.plan import ProofKind
@@ -70,7 +72,8 @@ def lower_bound(instance: Instance) -> Bound:
     packings = [_LiveSetPacking(instance, demand, grid) for grid in _offset_grids(instance)]
     plain = packings[0]
     # The instance already lists the buffers that fit into no pool, so the witness of infeasibility names no buffers.
-    lacks = [Witness("capacity")] if instance.unplaceable else (packing.overflow() for packing in packings)
+    overflows = (packing.overflow() for packing in packings)
+    lacks = [Witness("capacity")] if instance.unplaceable else chain(overflows, _overflows_below_ends(instance, demand))
     nothing_fits = next(filter(None, lacks), None)
     # Buffers with several lifetimes may conflict pairwise without ever being alive together.
     # Members of a clique add up to a peak only if they cannot share bytes and all lie in the same pool.
@@ -100,6 +103,27 @@ def lower_bound(instance: Instance) -> Bound:
     if instance.objective == "cost":
         score = (_min_cost(instance), *score)
     return Bound(score, witness, max(plain.largest_load, ends[0]), nothing_fits)
+
+
+def _overflows_below_ends(instance: Instance, demand: Demand) -> Iterator[Witness]:
+    """Yield the witness of a live set whose ends are limited to an offset below which they do not fit."""
+    # The verifier recounts what fits into one pool by its whole capacity, so this is for several pools.
+    if len(instance.pools) == 1 or instance.features.isdisjoint({"ranges", "pins"}):
+        return
+    capacity = np.array([[pool.capacity] for pool in instance.pools])
+    tops = np.minimum(capacity, np.minimum(instance.highest, I64_MAX - instance.size) + instance.size)
+    top = np.where(instance.allowed, tops, 0).max(axis=0)
+    ends, counts = np.unique(top[top < capacity.max()], return_counts=True)
+    for end in ends[np.argsort(-counts, kind="stable")][:GRIDS_TRIED].tolist():
+        used = [instance.pools[q] for q in np.flatnonzero(instance.allowed[:, top <= end].any(axis=1)).tolist()]
+        free = sum(Reserve(pool.reserved.tolist()).free_below(min(end, pool.capacity)) for pool in used)
+        mine = np.where(top[demand.lifetime_buffer] <= end, demand.size, 0)
+        load = instance.live_set_sums(demand.start, demand.end, mine)
+        if load.max(initial=0) > free:
+            t = int(load.argmax())
+            counted = (demand.start <= t) & (t < demand.end) & (mine > 0)
+            buffers = tuple(sorted(set(demand.lifetime_buffer[counted].tolist())))
+            yield Witness("capacity", int(instance.live_set_time[t]), buffers)
 
 
 def _min_cost(instance: Instance) -> float:

@@ -280,7 +280,6 @@ def shorten(text: str, most: int, mark: str = "...") -> str:
 
 
 def _first_parts(value: object, left: list[int]) -> object:
-    """Return a value whose containers have only the first `left[0]` parts in total, which is counted down."""
     left[0] -= 1
     if isinstance(value, dict):
         return {key: _first_parts(each, left) for key, each in value.items() if left[0] > 0}
@@ -436,7 +435,6 @@ TYPE_STEP = "\0"
 
 
 def _input_location(location: Location) -> tuple[int | str, ...]:
-    """Return an error's location without the type names that pydantic inserts where a field accepts several types."""
     return tuple(step for step in location if isinstance(step, int) or not step.startswith(TYPE_STEP))
 
 

@@ -125,7 +125,6 @@ def _exclusive_ends(sheet: Sheet) -> I64:
 
 
 def _break_of_location(location: tuple[int | str, ...], rule: Sentence) -> Break:
-    """Return the broken `rule` with its cell (row, field), which is the location in a pydantic error."""
     row, field = location
     return int(row), str(field), rule
 

@@ -66,7 +66,6 @@ def _buffer_fields(sheet: Sheet, k: int, row: Mapping[str, Any]) -> Iterator[tup
 
 
 def _integer_or_text(cell: str) -> int | str:
-    """Return a cell as an integer or else as text, which the problem's validation refuses later."""
     return int(cell) if re.fullmatch(_INTEGER, cell.strip()) else cell[:MAX_SHOWN]
 
 

@@ -147,7 +147,6 @@ def _row_chunks(data: bytes) -> Iterator[list[list[str]]]:
 
 
 def _ragged_row_sentence(data: bytes, width: int) -> str:
-    """Return the error sentence for the first row that has more or fewer cells than the heading."""
     reader, rows = _nonblank_rows(data)
     return next(
         f"line {reader.line_num}: must have {width} cells, like the first line, got {len(row)}: "

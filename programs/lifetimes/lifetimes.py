@@ -193,6 +193,5 @@ class _Walk:
         return held
 
     def _error_at(self, where: int | str, rule: str) -> OperationsError:
-        """Return the error for a variable that breaks `rule` at `where`: a statement (by index) or a path."""
         path = self.timeline.path(where) if isinstance(where, int) else where
         return OperationsError(f"{self.name}: {rule}, got {path}")

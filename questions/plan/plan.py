@@ -141,7 +141,6 @@ def _refuse_for_objects(keep: Plan | None, start: Plan | None, options: PlanOpti
 
 
 def _given_names(keep: Plan | None, start: Plan | None, options: PlanOptions, names: set[str]) -> list[str]:
-    """Return the names of the given old plans, and of those options among `names` that are not at their defaults."""
     said = [name for name, value in (("keep", keep), ("start", start)) if value is not None]
     return said + list(options.model_dump(exclude_defaults=True, include=names) if options.model_fields_set else ())
 

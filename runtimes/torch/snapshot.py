@@ -40,8 +40,6 @@ _LOADS: Mapping[int, Callable[[Any], None]] = pickle._Unpickler.dispatch
 
 
 def _load_with_keys(code: int, keys: slice) -> Callable[[Any], None]:
-    """Return the function that loads items of a dictionary if all keys, these places of the stack, are plain."""
-
     def load(unpickler: Any) -> None:
         for key in unpickler.stack[keys]:
             if not isinstance(key, str | int | float):
@@ -408,7 +406,6 @@ def _read_storage(event: Mapping[str, Any]) -> Storage:
 
 
 def _frames(event: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the file and the line of each entry of an event's stack, the innermost first."""
     frames = event.get("frames")
     for row in frames if isinstance(frames, (list, tuple)) else ():
         if isinstance(row, dict) and isinstance(name := row.get("filename"), str):
@@ -416,7 +413,6 @@ def _frames(event: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _role_of(event: Mapping[str, Any]) -> Role:
-    """Return the role that the stack of an event shows: made by an optimizer, by a backward pass, or by neither."""
     files = [name for name, _ in _frames(event)]
     roles = (role for part, role in _ROLES.items() if any(part in name for name in files))
     return next(roles, "temporaries")

@@ -281,7 +281,6 @@ def _type_name(found: ast.expr) -> str:
 
 
 def _cut(found: ast.expr) -> str:
-    """Return a short text for error messages: a constant's value, or the kind of any other syntax node."""
     if isinstance(found, ast.Constant):
         return excerpt(found.value)
     return excerpt(type(found).__name__)

@@ -458,7 +458,6 @@ class Decomposition:
             is_last = self.has_pursued.wait(_LOOK_S)
 
     def _lower_choice(self, partials: int) -> None:
-        """Search with more partial choices for a cheaper one, at which windows aim once they reach the first."""
         most = (self.search.work_limit - self.spent) // _LOWERED_PART
         if self.search.deterministic and self.first.work * partials > most * self.effort.partials:
             return
@@ -628,7 +627,6 @@ class Decomposition:
         return choice._replace(home=home, cost=cost) if is_cheaper else choice
 
     def _pack(self, home: I64, goal: int, end: int, work: int) -> bool:
-        """Pack a choice of pools as `_pack_pools` does, and return True if the search should continue."""
         self._pack_pools(home, goal, end, work)
         return len(self.doubts) <= _OPEN_AT_MOST
 

@@ -260,7 +260,6 @@ class _ModelNames:
 
 
 def _distinct_names(texts: list[str]) -> list[str]:
-    """Return a distinct short name for each text, with letters, digits, dots and underscores only."""
     used: dict[str, int] = {}
     return [_distinct_name(_NOT_IN_NAMES.sub("_", text)[:_LONGEST_ID] or "_", used) for text in texts]
 

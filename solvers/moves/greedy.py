@@ -144,7 +144,6 @@ class _Resident:
         return self._collect(spans, copies, cost)
 
     def _needs_fast(self, j: int) -> bool:
-        """Return True if the buffer must be in the fast pool at a stop: for its access, or to stay after it."""
         time = self.stops[j]
         if self.is_at_home:
             return False

@@ -155,7 +155,6 @@ class TimelineWriter:
         return lasting
 
     def _is_kept_after(self, p: int, q: int, use: Use) -> bool:
-        """Return True if a copy serves only if its piece outlasts the time, as an access could use the source."""
         is_served = use.read is None or (self.setting.pools[p].direct and use.read <= self.row.size)
         return not self.lead and use.write is None and is_served
 
@@ -188,7 +187,6 @@ class TimelineWriter:
         return following
 
     def _may_begin(self, time: int, is_after_write: bool) -> bool:
-        """Return True if a copy that begins at a time arrives within the lifetime, and no write makes it stale."""
         arrival = time + self.lead
         if not self.may_move or arrival not in self.stops:
             return False

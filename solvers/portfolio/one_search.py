@@ -165,7 +165,6 @@ class OneSearch:
                 greedy.offer_swept(instance, search)
 
     def _offer_first(self) -> None:
-        """Offer the plan of the first order in which all buffers fit if the search is over without a plan."""
         search, instance = self._search, self._instance
         if search.best is None and search.is_over and self._is_open():
             most_s = float("inf") if len(instance) <= MOST_OF_FIRST else answer_time_s(self._problem) / 2

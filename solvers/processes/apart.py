@@ -50,7 +50,6 @@ def run_in_thread(
     has_ended = threading.Event()
 
     def keep_outcome() -> None:
-        """Run the work, and store its result or its error for the waiting thread."""
         try:
             results.append(work())
         except BaseException as error:  # noqa: BLE001 - the waiting thread raises the error again

@@ -153,7 +153,6 @@ class Search:
         return self.best is None or (value < self.best.score and not self._is_settled)
 
     def _refuse(self, by: str, why: str) -> InvalidPlanError:
-        """Record that a solver's result was refused, and return the error that ends its turn."""
         self.refusals.append((by.partition(":")[0], why))
         return InvalidPlanError(f"{by}: {why}")
 

@@ -39,6 +39,10 @@ def explain(problem: Problem, instance: Instance, bound: Bound) -> Explanation:
         for finding in lint(problem):
             if finding.rule == "pins-collide":
                 return Explanation(message=finding.message, buffers=finding.buffers)
+        if witness.time is not None:
+            names = _witness_ids(problem, instance, witness)
+            text = f"at time {witness.time}, {len(names)} buffers do not fit below the limits of their ends"
+            return Explanation(message=text, time=witness.time, buffers=names)
         message = f"nothing fits: {witness.by} searched everything"
     else:
         message = "nothing that fits was found in time"

@@ -120,7 +120,6 @@ class _Batch:
             share.release()
 
     def _refusal_line(self, about: dict[str, Any], error: Exception) -> bytes:
-        """Return the result line for a refused submission or an internal fault."""
         answer = error_answer(error) or error_answer(self.service.faults.note(error, "batch"))
         assert answer is not None
         return _result_line(about, "error", bytes(answer.body))
@@ -151,6 +150,5 @@ def _submission_id(name: object) -> str | int | None:
 
 
 def _result_line(about: dict[str, Any], kind: str, written: bytes) -> bytes:
-    """Return a submission's result line: its position and id (`about`), and its plan or error, given as JSON bytes."""
     head = json.dumps(about, separators=(",", ":")).encode()
     return head[:-1] + f',"{kind}":'.encode() + written.strip() + b"}\n"

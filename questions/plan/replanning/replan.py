@@ -97,7 +97,6 @@ def replan(
 
 
 def _kept_plan(problem: Problem, plan: Plan, eps: Fraction, least: Least, options: SolveOptions) -> Plan:
-    """Return the answer that keeps all of a valid plan, without a search."""
     control = Control(Deadline.from_limit(0.0))
     control.cancelled.set()
     base = OneSearch(problem, options, control, start=plan).finish()

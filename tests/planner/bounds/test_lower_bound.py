@@ -87,6 +87,7 @@ def test_each_kind_of_lower_bound_has_a_score_and_a_witness(found: Bound, score:
         (bound(A, B, C | {"start": 1}, pools=[{"name": "x", "size": 5}, {"name": "y", "size": 3}]), "capacity", 1),
         (bound(A | {"size": 5}, B | {"size": 5}, pools=[{"alignment": 4, "size": 12}]), "capacity", 1),
         (bound(A, C, conflicts=[["a", "c"]], pools=[{"size": 5}]), "clique", 1),
+        (bound(*({**r, "end_at_most": 4} for r in (A, B)), pools=[{"size": 2}, {"name": "y"}]), "capacity", None),
     ],
 )
 def test_a_bound_above_the_capacity_is_reported_with_the_missing_bytes(
