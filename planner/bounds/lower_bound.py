@@ -6,9 +6,7 @@ aligned buffers occupy whole granules (multiples of the alignment), reserved ran
 buffer cannot end below its fixed end.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -72,9 +70,8 @@ def lower_bound(instance: Instance) -> Bound:
     packings = [_LiveSetPacking(instance, demand, grid) for grid in _offset_grids(instance)]
     plain = packings[0]
     # The instance already lists the buffers that fit into no pool, so the witness of infeasibility names no buffers.
-    overflows = (packing.overflow() for packing in packings)
-    lacks = [Witness("capacity")] if instance.unplaceable else chain(overflows, _overflows_below_ends(instance, demand))
-    nothing_fits = next(filter(None, lacks), None)
+    lacks = [Witness("capacity")] if instance.unplaceable else (packing.overflow() for packing in packings)
+    nothing_fits = next(filter(None, lacks), None) or plain.overflow_below_ends()
     # Buffers with several lifetimes may conflict pairwise without ever being alive together.
     # Members of a clique add up to a peak only if they cannot share bytes and all lie in the same pool.
     has_pairs = not instance.features.isdisjoint({"conflicts", "clearances", "holes"})
@@ -103,27 +100,6 @@ def lower_bound(instance: Instance) -> Bound:
     if instance.objective == "cost":
         score = (_min_cost(instance), *score)
     return Bound(score, witness, max(plain.largest_load, ends[0]), nothing_fits)
-
-
-def _overflows_below_ends(instance: Instance, demand: Demand) -> Iterator[Witness]:
-    """Yield the witness of a live set whose ends are limited to an offset below which they do not fit."""
-    # The verifier recounts what fits into one pool by its whole capacity, so this is for several pools.
-    if len(instance.pools) == 1 or instance.features.isdisjoint({"ranges", "pins"}):
-        return
-    capacity = np.array([[pool.capacity] for pool in instance.pools])
-    tops = np.minimum(capacity, np.minimum(instance.highest, I64_MAX - instance.size) + instance.size)
-    top = np.where(instance.allowed, tops, 0).max(axis=0)
-    ends, counts = np.unique(top[top < capacity.max()], return_counts=True)
-    for end in ends[np.argsort(-counts, kind="stable")][:GRIDS_TRIED].tolist():
-        used = [instance.pools[q] for q in np.flatnonzero(instance.allowed[:, top <= end].any(axis=1)).tolist()]
-        free = sum(Reserve(pool.reserved.tolist()).free_below(min(end, pool.capacity)) for pool in used)
-        mine = np.where(top[demand.lifetime_buffer] <= end, demand.size, 0)
-        load = instance.live_set_sums(demand.start, demand.end, mine)
-        if load.max(initial=0) > free:
-            t = int(load.argmax())
-            counted = (demand.start <= t) & (t < demand.end) & (mine > 0)
-            buffers = tuple(sorted(set(demand.lifetime_buffer[counted].tolist())))
-            yield Witness("capacity", int(instance.live_set_time[t]), buffers)
 
 
 def _min_cost(instance: Instance) -> float:
@@ -273,6 +249,27 @@ class _LiveSetPacking:
             if group.load > group.free:
                 when, rows = group.live_sets[0]
                 return Witness("capacity", when, self._buffers_of_terms(rows), group.pools[-1], group.load - group.free)
+        return None
+
+    def overflow_below_ends(self) -> Witness | None:
+        """Return the witness of a live set whose ends are limited to an offset below which they do not fit; or None."""
+        instance, demand = self.instance, self.demand
+        # The verifier recounts what fits into one pool by its whole capacity, so this is for several pools.
+        if len(instance.pools) == 1 or instance.features.isdisjoint({"ranges", "pins"}):
+            return None
+        capacity = np.array([[pool.capacity] for pool in instance.pools])
+        tops = np.minimum(capacity, np.minimum(instance.highest, I64_MAX - instance.size) + instance.size)
+        top = np.where(instance.allowed, tops, 0).max(axis=0)
+        ends, counts = np.unique(top[top < capacity.max()], return_counts=True)
+        for end in ends[np.argsort(-counts, kind="stable")][:GRIDS_TRIED].tolist():
+            used = np.flatnonzero(instance.allowed[:, top <= end].any(axis=1)).tolist()
+            free = sum(self._free_units(q, min(end, instance.pools[q].capacity)) for q in used)
+            mine = np.where(top[demand.lifetime_buffer] <= end, self.size, 0)
+            load = instance.live_set_sums(demand.start, demand.end, mine)
+            if load.max(initial=0) > free:
+                t = int(load.argmax())
+                rows = np.flatnonzero((demand.start <= t) & (t < demand.end) & (mine > 0))
+                return Witness("capacity", int(instance.live_set_time[t]), self._buffers_of_terms(rows))
         return None
 
     def limit(self, q: int, end: int) -> None:
