@@ -39,11 +39,8 @@ def is_claim_of(line: str, best: tuple[float | None, list[int]] | None) -> bool:
         words = words[2:]
     else:
         is_right = True
-    return (
-        is_right
-        and len(words) == len(used)
-        and all(word in ("-", str(end)) for word, end in zip(words, used, strict=True))
-    )
+    is_right &= len(words) == len(used)
+    return is_right and all(word in ("-", str(end)) for word, end in zip(words, used, strict=True))
 
 
 def false_claims(lines: list[str]) -> list[list[str]]:

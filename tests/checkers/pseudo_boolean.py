@@ -77,7 +77,6 @@ class _ConstraintSet:
         self.uses: dict[str, list[tuple[int, int]]] = defaultdict(list)
 
     def add(self, row: Constraint) -> None:
-        """Add a constraint, which later steps may use."""
         for literal, factor in row[0].items():
             self.uses[literal].append((len(self.rows), factor))
         self.rows.append(row)

@@ -73,19 +73,15 @@ CLOSED = [{"id": "a", "size": 9, "start": 0, "end": 1}, {"id": "b", "size": 9, "
         (json.dumps({"buffers": [{"id": 0, "size": 9, "lifetimes": [[0, 1]]}, CLOSED[1]], "interval": "closed"}), ()),
     ],
 )
-def test_checkers_count_buffers_with_closed_lifetimes_at_their_last_step(
-    tmp_path: Path, text: str, options: tuple[str, ...]
-) -> None:
+def test_checkers_count_closed_lifetimes_at_the_last_step(tmp_path: Path, text: str, options: tuple[str, ...]) -> None:
     proof = "memplan-lemmas/1\nsizes -\nused 18\nclaim 17\nset time 1\nend @0\n"
     code, sentence = run_checker(tmp_path, text, proof, *options)
     assert (code, sentence.endswith("with closed lifetimes")) == (0, True)
 
 
 def test_option_half_open_overrides_the_closed_lifetimes_of_a_csv_table(tmp_path: Path) -> None:
-    table, proof = (
-        "id,start,end,size\na,0,1,9\nb,1,2,9\n",
-        "memplan-lemmas/1\nsizes -\nused 18\nclaim 17\nset time 1\nend @0\n",
-    )
+    table = "id,start,end,size\na,0,1,9\nb,1,2,9\n"
+    proof = "memplan-lemmas/1\nsizes -\nused 18\nclaim 17\nset time 1\nend @0\n"
     assert status(tmp_path, table, proof, "--half-open") == 3
 
 
@@ -260,10 +256,8 @@ def test_checkers_refuse_certificates_with_changed_syntax(tmp_path: Path, old: s
 def test_checkers_combine_three_large_moduli_without_overflow(tmp_path: Path) -> None:
     moduli = [(2**62 - 57, 5), (2**62 - 87, 7)]
     rows = [PAIR[0] | {"alignment": 2**62}, {"id": "c", "size": 4, "alias_of": "a", "alignment": 2**61 - 1}]
-    rows += [
-        {"id": k, "size": 1, "alias_of": "a", "offset_mod": {"modulus": m, "remainder": r}}
-        for k, (m, r) in enumerate(moduli)
-    ]
+    rules = enumerate({"modulus": m, "remainder": r} for m, r in moduli)
+    rows += [{"id": k, "size": 1, "alias_of": "a", "offset_mod": rule} for k, rule in rules]
     proof = "memplan-lemmas/1\nsizes 7\ninfeasible\nclaim 7\nend !0\n"
     assert status(tmp_path, problem(*rows), proof) == 0
     assert Problem.model_validate_json(problem(*rows)) is not None

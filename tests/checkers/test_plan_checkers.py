@@ -67,7 +67,7 @@ def test_plan_checker_accepts_exactly_the_plans_that_the_verifier_accepts(tmp_pa
         for tried in [rows, *(move_row(rows, draw) for _ in range(4))] if rows else []:
             placements = [{"id": name, "pool": pool, "offset": offset} for name, pool, offset in tried]
             found = python_uses(text, tried)
-            assert (found is not None) == (not verify(problem, Plan.model_validate({"placements": placements})))
+            assert (found is not None) == (not verify(problem, Plan(placements=placements)))
             if tried is rows:
                 assert found is not None
                 assert sum(found) == plan.peak

@@ -18,13 +18,11 @@ from tests.checkers.checkers import CHECKER
 
 PLAN_CHECKER: Any = untyped
 ROWS = [{"id": k, "size": 8 + 8 * (k % 2), "start": k, "end": k + 1} for k in range(6)]
-PROBLEM = Problem.model_validate(
-    {
-        "buffers": ROWS,
-        "reuse": [{"pairs": [[i, j] for j in range(6) for i in range(j)], "cost": 2}],
-        "pools": [{"name": "ub", "size": 40, "reserved": [[0, 8]]}],
-        "objective": "cost",
-    }
+PROBLEM = Problem(
+    buffers=ROWS,
+    reuse=[{"pairs": [[i, j] for j in range(6) for i in range(j)], "cost": 2}],
+    pools=[{"name": "ub", "size": 40, "reserved": [[0, 8]]}],
+    objective="cost",
 )
 
 
@@ -64,9 +62,7 @@ def verdict(folder: Path, problem: Problem, certificate: str) -> tuple[int, str]
 @pytest.mark.parametrize(
     ("change", "status"), [(str, 0), (raise_price, 3), (repeat_part, 2), (drop_buffer, 2), (remove_scale, 2)]
 )
-def test_checker_refuses_a_changed_price_certificate(
-    change: Callable[[str], str], status: int, text: str, tmp_path: Path
-) -> None:
+def test_changed_certificates_are_refused(change: Callable[[str], str], status: int, text: str, tmp_path: Path) -> None:
     found, said = verdict(tmp_path, PROBLEM, change(text))
     assert found == status, said
     assert ("no plan pays less than 8" in said) == (status == 0)
@@ -78,9 +74,7 @@ def test_checker_refuses_a_changed_price_certificate(
     ids=["may_share", "relative"],
 )
 def test_pairs_that_share_although_they_are_alive_pay_nothing(tie: dict[str, Any], tmp_path: Path) -> None:
-    rows: list[dict[str, Any]] = [
-        {"id": name, "size": 4, "start": 2 * (name == "c"), "end": 2 + (name == "c")} for name in "abc"
-    ]
+    rows = [{"id": name, "size": 4, "start": 2 * (name == "c"), "end": 2 + (name == "c")} for name in "abc"]
     rows[1] |= tie.get("buffers", [{}])[0]
     fields = {"pools": [{"name": "only", "size": 8}], "objective": "cost", **tie, "buffers": rows}
     reuse = [{"pairs": [["a", "b"], ["a", "c"], ["b", "c"]], "cost": 7}]
@@ -98,9 +92,7 @@ def test_pairs_that_share_although_they_are_alive_pay_nothing(tie: dict[str, Any
 def test_a_tied_pair_that_is_never_alive_together_pays_its_price() -> None:
     rows: list[dict[str, Any]] = [{"id": k, "size": 4, "start": k, "end": k + 1} for k in range(2)]
     rows[1]["relative"] = {"to": 0, "offset": 0}
-    problem = Problem.model_validate(
-        {"buffers": rows, "reuse": [{"pairs": [[0, 1]], "cost": 7}], "pools": [{"name": "ub"}], "objective": "cost"}
-    )
+    problem = Problem(buffers=rows, reuse=[{"pairs": [[0, 1]], "cost": 7}], pools=[{"name": "ub"}], objective="cost")
     plan = solve(problem)
     texts = write_problem(problem).decode(), write_plan(plan, problem).decode()
     assert (plan.cost, PLAN_CHECKER.check(*texts)[1]) == (7, 7)
@@ -118,8 +110,7 @@ def test_checker_accepts_a_certificate_of_price_zero_without_cliques(tmp_path: P
 def test_certify_proves_the_cost_of_pools_in_a_problem_with_avoidable_prices() -> None:
     rows = [{"id": k, "size": 8, "start": k, "end": k + 1, "traffic": 10} for k in range(3)]
     pools = [{"name": "fast", "size": 16, "cost": 1}, {"name": "slow", "cost": 2}]
-    reuse = [{"pairs": [[0, 2]], "cost": 1}]
-    problem = Problem.model_validate({"buffers": rows, "pools": pools, "reuse": reuse, "objective": "cost"})
+    problem = Problem(buffers=rows, pools=pools, reuse=[{"pairs": [[0, 2]], "cost": 1}], objective="cost")
     found = certify(problem, solve(problem))
     assert found.reason is None
     assert "cost 30 1" in found.text

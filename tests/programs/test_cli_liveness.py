@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,9 +11,7 @@ from tests.support.programs import call, function, op
 
 Captured = pytest.CaptureFixture[str]
 F = function(op("p -> t"), op("t ->"), op("-> u"), op("u -> q"), takes="p", gives="q", p=10, q=10, t=100, u=80)
-PROGRAM: dict[str, Any] = {
-    "functions": {"main": function(call("f", "x -> y"), takes="x", gives="y", x=10, y=10), "f": F}
-}
+PROGRAM = {"functions": {"main": function(call("f", "x -> y"), takes="x", gives="y", x=10, y=10), "f": F}}
 
 
 @pytest.fixture
@@ -24,9 +21,7 @@ def operations(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_liveness_writes_json_to_standard_output_and_a_summary_to_standard_error(
-    operations: str, capfd: Captured
-) -> None:
+def test_liveness_writes_json_to_stdout_and_a_summary_to_stderr(operations: str, capfd: Captured) -> None:
     assert main(["liveness", operations, "--compare", "--time-limit", "5"]) == 0
     out, err = capfd.readouterr()
     answer = json.loads(out)
@@ -48,9 +43,7 @@ def test_liveness_options_select_the_reading_and_the_planned_buffers(operations:
     assert (answer["workspace"]["live_bytes"], answer["not_planned"], err) == (180, ["main/x", "main/y"], "")
 
 
-def test_liveness_executes_the_plan_of_the_problem_that_it_wrote(
-    operations: str, tmp_path: Path, capfd: Captured
-) -> None:
+def test_liveness_executes_the_plan_of_a_problem_it_wrote(operations: str, tmp_path: Path, capfd: Captured) -> None:
     problem, plan, table = (str(tmp_path / name) for name in ("problem.json", "plan.json", "problem.csv"))
     assert main(["liveness", operations, "-o", problem, "-o", table, "--quiet"]) == 0
     assert len(read_problem(Path(table).read_bytes(), table).buffers) == 4
@@ -61,13 +54,10 @@ def test_liveness_executes_the_plan_of_the_problem_that_it_wrote(
     assert (json.loads(out)["shadow"], err) == ({"intact": True, "clobbered": []}, "memplan: intact\n")
 
 
-def test_liveness_exits_with_3_for_a_plan_that_overwrites_needed_bytes(
-    operations: str, tmp_path: Path, capfd: Captured
-) -> None:
+def test_liveness_ends_with_3_if_a_plan_overwrites_live_bytes(operations: str, tmp_path: Path, capfd: Captured) -> None:
     plan = tmp_path / "plan.csv"
-    plan.write_text(
-        "id,lower,upper,size,offset\nmain/x,0,1,10,5\nmain/y,3,4,10,0\nmain/0:f/t,0,2,100,10\nmain/0:f/u,2,4,80,20\n"
-    )
+    rows = "main/x,0,1,10,5\nmain/y,3,4,10,0\nmain/0:f/t,0,2,100,10\nmain/0:f/u,2,4,80,20\n"
+    plan.write_text(f"id,lower,upper,size,offset\n{rows}")
     assert main(["liveness", operations, "--plan", str(plan), "--quiet"]) == 3
     assert not json.loads(capfd.readouterr().out)["shadow"]["intact"]
     assert main(["liveness", operations, "--plan", str(plan), "--format", "table"]) == 3
@@ -75,9 +65,7 @@ def test_liveness_exits_with_3_for_a_plan_that_overwrites_needed_bytes(
     assert capfd.readouterr().out == sentence
 
 
-def test_the_example_has_the_documented_peaks_and_a_tentative_order_is_reported(
-    tmp_path: Path, capfd: Captured
-) -> None:
+def test_the_example_has_documented_peaks_and_a_tentative_order_is_reported(tmp_path: Path, capfd: Captured) -> None:
     root = Path(__file__).parents[2]
     assert main(["liveness", str(root / "examples" / "operations.json"), "--compare", "--quiet"]) == 0
     peaks = [(row["peak"], row["lost_bytes"]) for row in json.loads(capfd.readouterr().out)["peaks"]]

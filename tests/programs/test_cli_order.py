@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from memplan.api.cli.main import main
-from memplan.programs.models.imported_program import ImportedProgram
 from memplan.programs.operations.operations import operations_from
 from memplan.programs.operations.statements import Alloc, Free
 from memplan.programs.order.reordering import reorder_program
@@ -31,15 +30,8 @@ def test_order_warns_about_two_operations_that_write_the_same_tensor(tmp_path: P
 def test_order_prints_a_readable_table_with_the_flag_format_table(capfd: Captured) -> None:
     assert main(["order", RANDWIRE, "--format", "table", "--deterministic"]) == 0
     lines = capfd.readouterr().out.splitlines()
-    assert [line.split("  ")[0] for line in lines] == [
-        "operations",
-        "given peak",
-        "best peak",
-        "lower bound",
-        "placed peak",
-        "saved",
-        "moves",
-    ]
+    facts = ["operations", "given peak", "best peak", "lower bound", "placed peak", "saved", "moves"]
+    assert [line.split("  ")[0] for line in lines] == facts
     assert "3,669,120 bytes, optimal" in lines[2]
     assert lines[5].endswith("1,223,040 bytes (25.0 %)")
     assert main(["order", RANDWIRE, "--time-limit", "30", "--format", "json"]) == 0
@@ -49,9 +41,7 @@ def test_order_prints_a_readable_table_with_the_flag_format_table(capfd: Capture
     assert told["wall_time_s"] > 0
 
 
-def test_the_certificate_of_an_order_is_written_or_the_reason_for_its_absence_is_printed(
-    tmp_path: Path, capfd: Captured
-) -> None:
+def test_the_certificate_of_an_order_is_written_or_its_absence_is_explained(tmp_path: Path, capfd: Captured) -> None:
     search, none = tmp_path / "search.proof", tmp_path / "none.proof"
     assert main(["order", RANDWIRE, "--deterministic", "-o", str(search), "--format", "json"]) == 0
     assert search.read_text() == json.loads(capfd.readouterr().out)["certificate"]["text"]
@@ -62,11 +52,8 @@ def test_the_certificate_of_an_order_is_written_or_the_reason_for_its_absence_is
 
 
 def test_order_accepts_a_program_only_with_a_tentative_order(tmp_path: Path, capfd: Captured) -> None:
-    body = [
-        {"op": "wide", "outputs": ["a"]},
-        {"op": "tall", "outputs": ["b"]},
-        {"op": "end", "inputs": ["a"], "outputs": ["c"]},
-    ]
+    end = {"op": "end", "inputs": ["a"], "outputs": ["c"]}
+    body = [{"op": "wide", "outputs": ["a"]}, {"op": "tall", "outputs": ["b"]}, end]
     buffers = [{"id": name, "size": size} for name, size in (("a", 4), ("b", 4), ("c", 1))]
     path = tmp_path / "program.json"
     program = {"functions": {"main": {"buffers": buffers, "body": body}}}
@@ -112,9 +99,7 @@ def test_reordered_programs_have_valid_problems() -> None:
     for seed in range(40):
         given = operations_from(random_program(seed))
         found = reorder_program(given, Control.from_limit(0.2, deterministic=True))
-        read = found.read
-        assert isinstance(read, ImportedProgram)
-        body, new = (program.functions[program.entry].body for program in (given, read.operations))
+        body, new = (program.functions[program.entry].body for program in (given, found.read.operations))
         assert len(new) == sum(not isinstance(statement, Alloc | Free) for statement in body)
         assert found.answer.peak <= found.answer.given_peak
         saved += found.answer.peak < found.answer.given_peak

@@ -38,10 +38,8 @@ def live_peak(problem: Problem) -> int:
             home = root[home]
         events.setdefault(home, []).extend(row.intervals)
     times = sorted({start for spans in events.values() for start, _ in spans})
-    return max(
-        (sum(size[name] for name, spans in events.items() if any(a <= t < b for a, b in spans)) for t in times),
-        default=0,
-    )
+    alive = ([name for name, spans in events.items() if any(a <= t < b for a, b in spans)] for t in times)
+    return max((sum(size[name] for name in names) for names in alive), default=0)
 
 
 def graph_peak(graph: OperationGraph, order: Sequence[int]) -> int:
@@ -115,8 +113,7 @@ class AskedFile:
 
     @cached_property
     def plan(self) -> Plan:
-        options = PlanOptions(time_limit_s=SECONDS, deterministic=True)
-        return plan(self.imported_file.problem, options=options)
+        return plan(self.imported_file.problem, options=PlanOptions(time_limit_s=SECONDS, deterministic=True))
 
     @cached_property
     def graph(self) -> OperationGraph | None:

@@ -32,8 +32,7 @@ def _onnx(model: DrawnModel) -> bytes:
                 yield onnx.node("Shape", inputs, f"shape{step.inputs[0]}")
             else:
                 more: dict[str, Any] = {"axis": -1} if step.kind in ("concat", "split") else {}
-                op = {"matmul": "MatMul"}.get(step.kind, step.kind.capitalize())
-                yield onnx.node(op, inputs, outputs, **more)
+                yield onnx.node({"matmul": "MatMul"}.get(step.kind, step.kind.capitalize()), inputs, outputs, **more)
 
     def value(t: int) -> Any:
         kind = (), onnx.BOOL
@@ -49,10 +48,8 @@ def _onnx(model: DrawnModel) -> bytes:
 
 def _tflite(model: DrawnModel) -> bytes:
     shapes = [(1, *shape, 1) for shape in model.shapes]
-    tensors = [
-        tflite_files.tensor(f"t{t}", shape, tflite_files.INT8, constant=t in model.constants)
-        for t, shape in enumerate(shapes)
-    ]
+    int8, numbered = tflite_files.INT8, enumerate(shapes)
+    tensors = [tflite_files.tensor(f"t{t}", shape, int8, constant=t in model.constants) for t, shape in numbered]
     tensors += [tflite_files.tensor("sizes", (4,), tflite_files.INT32, constant=True)]
     tensors += [tflite_files.tensor("kernel", (1, 2, 2, 1), tflite_files.INT8, constant=True)]
     sizes, kernel = len(shapes), len(shapes) + 1
@@ -147,10 +144,8 @@ def _torch(model: DrawnModel) -> bytes:
         args = [tensor_argument(t) for t in step.inputs]
         if step.kind == "concat":
             args = [{"as_tensors": [row["as_tensor"] for row in args]}]
-        inputs = [
-            {"name": f"{'tensors' if step.kind == 'concat' else 'self'}{k or ''}", "arg": arg}
-            for k, arg in enumerate(args)
-        ]
+        name = "tensors" if step.kind == "concat" else "self"
+        inputs = [{"name": f"{name}{k or ''}", "arg": arg} for k, arg in enumerate(args)]
         outputs = [tensor_argument(t) for t in step.outputs]
         if step.kind == "split":
             outputs = [{"as_tensors": [row["as_tensor"] for row in outputs]}]
@@ -162,12 +157,9 @@ def _torch(model: DrawnModel) -> bytes:
     }
     specs = [{"parameter": {"arg": {"name": f"t{t}"}, "parameter_name": f"t{t}"}} for t in model.constants]
     specs += [{"user_input": {"arg": tensor_argument(t)}} for t in model.given]
-    graph = {
-        "inputs": [tensor_argument(t) for t in (*model.constants, *model.given)],
-        "nodes": nodes,
-        "outputs": [tensor_argument(t) for t in model.results],
-        "tensor_values": values,
-    }
+    inputs = [tensor_argument(t) for t in (*model.constants, *model.given)]
+    outputs = [tensor_argument(t) for t in model.results]
+    graph = {"inputs": inputs, "nodes": nodes, "outputs": outputs, "tensor_values": values}
     program = {"graph_module": {"graph": graph, "signature": {"input_specs": specs, "output_specs": []}}}
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
@@ -200,10 +192,9 @@ def _ggml(model: DrawnModel) -> bytes:
         row |= {"output": True} if t in model.results else {}
         lines.append(row)
     names = {"matmul": "MUL_MAT", VIEW: "RESHAPE", OVER: "RELU", "half": "CONT"}
-    lines += [
-        {"node": step.outputs[0], "op": names.get(step.kind, step.kind.upper()), "reads": list(step.inputs)}
-        for step in model.steps
-    ]
+    for step in model.steps:
+        op = names.get(step.kind, step.kind.upper())
+        lines.append({"node": step.outputs[0], "op": op, "reads": list(step.inputs)})
     return "\n".join(map(json.dumps, lines)).encode()
 
 
@@ -220,7 +211,6 @@ FORMATS: Mapping[str, Format] = {
 
 def draw_file(seed: int) -> tuple[str, bytes, int]:
     """Return (file name, bytes, live peak) of a random model; the file format depends on the seed."""
-    name = list(FORMATS)[seed % len(FORMATS)]
-    how = FORMATS[name]
+    how = FORMATS[list(FORMATS)[seed % len(FORMATS)]]
     model = draw(seed, how)
     return f"drawn{seed}{how.suffix}", how.write(model), live_peak(model, how)

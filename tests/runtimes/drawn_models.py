@@ -71,10 +71,8 @@ def live_peak(model: DrawnModel, how: Format) -> int:
     """Return the peak of live bytes of a model, which is the maximum over all combinations of branches."""
     home, copies = homes(model, how)
     choices = [step for step in model.steps if step.kind == CHOICE]
-    return max(
-        _peak_of_branches(model, how, home, copies, dict(zip(map(id, choices), way, strict=True)))
-        for way in product((0, 1), repeat=len(choices))
-    )
+    ways = (dict(zip(map(id, choices), way, strict=True)) for way in product((0, 1), repeat=len(choices)))
+    return max(_peak_of_branches(model, how, home, copies, way) for way in ways)
 
 
 def homes(model: DrawnModel, how: Format) -> tuple[dict[int, int], set[int]]:
@@ -129,11 +127,8 @@ def bytes_of(model: DrawnModel, how: Format, tensor: int) -> int:
 
 def _scratch_bytes(model: DrawnModel, how: Format, step: Step) -> int:
     """Return the scratch bytes of a step: only a transposed convolution has some, for 32-bit accumulators."""
-    return (
-        4 * bytes_of(replace(model, conditions=()), replace(how, alignment=4), step.outputs[0])
-        if step.kind == "deconv"
-        else 0
-    )
+    plain, unaligned = replace(model, conditions=()), replace(how, alignment=4)
+    return 4 * bytes_of(plain, unaligned, step.outputs[0]) if step.kind == "deconv" else 0
 
 
 @dataclass

@@ -50,8 +50,7 @@ def violations(
     counts = Counter[str]() if tally is None else tally
     try:
         file = AskedFile(data, name, options or ModelOptions(), counts)
-        own = file.imported_file
-        _ = own.problem
+        _ = file.imported_file.problem
     except InputError as error:
         counts["not read"] += 1
         return [] if live is None else [f"must be read: {error}"]
@@ -125,9 +124,8 @@ def _order_faults(file: AskedFile) -> Iterator[str]:
         yield f"order: promises {found.peak} bytes, its order has {peak}"
     if found.placed_peak is not None and found.placed_peak < found.peak and found.status == PROVED:
         yield f"order: its plan takes {found.placed_peak} bytes, though {found.peak} are proved to be the least"
-    over = file.answer_or_none(
-        "order in place", lambda: order(graph, OrderOptions(time_limit_s=SECONDS, deterministic=True, in_place=True))
-    )
+    options = OrderOptions(time_limit_s=SECONDS, deterministic=True, in_place=True)
+    over = file.answer_or_none("order in place", lambda: order(graph, options))
     if over is not None and over.peak > found.lower_bound and over.status == PROVED and found.peak < over.peak:
         yield f"order: {over.peak} bytes in place, {found.peak} without"
     system = system_of(detect(file.data, file.name))
@@ -181,9 +179,8 @@ def _cascade_faults(file: AskedFile) -> Iterator[str]:
         return
     # The graph's sizes are not rounded, so cascade must round them up to the problem's alignment.
     alignment = int(file.imported_file.problem.buffers.alignment.max(initial=1))
-    found = file.answer_or_none(
-        "cascade", lambda: cascade(graph, CascadeOptions(time_limit_s=SECONDS / 4, alignment=alignment))
-    )
+    options = CascadeOptions(time_limit_s=SECONDS / 4, alignment=alignment)
+    found = file.answer_or_none("cascade", lambda: cascade(graph, options))
     if found is None or found.layers is None:
         return
     if not file.is_consistent_peak(file.live_bytes, live_peak(found.layers.problem)):
@@ -242,8 +239,7 @@ def _check_faults(file: AskedFile) -> Iterator[str]:
 
 
 def _compare_faults(file: AskedFile) -> Iterator[str]:
-    fields = file.options.model_dump(exclude_defaults=True)
-    options = CompareOptions(name=file.name, time_limit_s=SECONDS, **fields)
+    options = CompareOptions(name=file.name, time_limit_s=SECONDS, **file.options.model_dump(exclude_defaults=True))
     found = file.answer_or_none("compare", lambda: compare(file.data, options))
     if not isinstance(found, ModelComparison):
         return
@@ -299,8 +295,7 @@ def _convert_faults(file: AskedFile) -> Iterator[str]:
 
 def _plan_file_faults(file: AskedFile) -> Iterator[str]:
     """Yield a sentence if a plan written into the model differs from the plan read back from it."""
-    kind = detect(file.data, file.name)
-    target = {"tflite": "tflite", "executorch": "pte"}.get(kind or "")
+    target = {"tflite": "tflite", "executorch": "pte"}.get(detect(file.data, file.name) or "")
     if target is None or not file.is_plain or file.plan.peak is None:
         return
     fields = file.options.model_dump(exclude_defaults=True)

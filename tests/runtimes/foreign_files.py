@@ -14,7 +14,6 @@ MODELS = Path(__file__).resolve().parents[2] / "tests" / "models"
 
 
 def files() -> Iterator[tuple[str, bytes]]:
-    """Yield (unique name, bytes) of each file."""
     for folder, pattern in ((MODELS, "*.tflite"), (MODELS, "*/*.tflite"), (MODELS, "*.pte"), (DUMPS, "*.*")):
         yield from ((path.name, path.read_bytes()) for path in sorted(folder.glob(pattern)))
     yield from _tflite()
@@ -66,10 +65,8 @@ def _xla() -> Iterator[tuple[str, bytes]]:
 
 def _packs() -> Iterator[tuple[str, bytes]]:
     yield "hand.mlir", PACKS
-    yield (
-        "noted.mlir",
-        PACKS.replace(b"slices({\n", b"slices({ // three\n    // the first:\n").replace(b",\n", b", // it\n"),
-    )
+    noted = PACKS.replace(b"slices({\n", b"slices({ // three\n    // the first:\n")
+    yield "noted.mlir", noted.replace(b",\n", b", // it\n")
 
 
 def relax(*lines: str, imports: str = "# from tvm.script import relax as R") -> bytes:
@@ -102,12 +99,8 @@ def _snapshots() -> Iterator[tuple[str, bytes]]:
     def event(action: str, addr: int, size: int) -> dict[str, Any]:
         return {"action": action, "addr": addr, "size": size}
 
-    events = [
-        event("alloc", 0, 512),
-        event("alloc", 512, 1024),
-        event("free_completed", 0, 512),
-        event("alloc", 0, 512),
-    ]
+    first = event("alloc", 0, 512)
+    events = [first, event("alloc", 512, 1024), event("free_completed", 0, 512), first]
     found = {"segments": [], "device_traces": [events]}
     yield "snapshot.json", json.dumps(found).encode()
     yield "snapshot.pickle", pickle.dumps(found)

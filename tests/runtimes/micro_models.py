@@ -28,10 +28,8 @@ _WITHOUT = {
     *("PRELU", "RELU", "RELU6", "LOGISTIC", "TANH", "ELU", "SIN", "LOG", "SQRT", "RSQRT", "ROUND", "FLOOR", "CEIL")
 }
 _SAME_FLOAT = ("ABS", "CEIL", "COS", "ELU", "EXP", "FLOOR", "LOG", "NEG", "ROUND", "RSQRT", "SIN", "SQRT", "SQUARE")
-_SAME = (
-    *("HARD_SWISH", "LEAKY_RELU", "LOGISTIC", "RELU", "RELU6", "TANH", "SOFTMAX", "ZEROS_LIKE", "LOG_SOFTMAX"),
-    "L2_NORMALIZATION",
-)
+_SAME: tuple[str, ...] = ("HARD_SWISH", "LEAKY_RELU", "LOGISTIC", "RELU", "RELU6", "TANH", "SOFTMAX", "ZEROS_LIKE")
+_SAME += ("LOG_SOFTMAX", "L2_NORMALIZATION")
 _BOTH_FLOAT = ("DIV", "FLOOR_DIV", "FLOOR_MOD", "SQUARED_DIFFERENCE")
 _BOTH = ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM", "ADD_N")
 _COMPARED = ("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
@@ -67,7 +65,6 @@ class MicroModel:
     def tensor(
         self, shape: Sequence[int], kind: int | None = None, scale: float = _SCALE, zero: int = _ZERO, buffer: int = 0
     ) -> int:
-        """Add a tensor, and return its position."""
         row = self.schema.TensorT()
         row.shape, row.type, row.buffer = list(shape), self.kind if kind is None else kind, buffer
         row.name = f"t{len(self.graphs)}_{len(self.graph.tensors)}"
@@ -110,10 +107,8 @@ class MicroModel:
         row.outputs = [each if isinstance(each, int) else self._add_tensor(name, each) for each in outputs]
         kind = _OPTIONS.get(name) or "".join(word.capitalize() for word in name.split("_")) + "Options"
         if name not in _WITHOUT and hasattr(self.schema.BuiltinOptions, kind):
-            row.builtinOptionsType, row.builtinOptions = (
-                getattr(self.schema.BuiltinOptions, kind),
-                getattr(self.schema, f"{kind}T")(),
-            )
+            row.builtinOptionsType = getattr(self.schema.BuiltinOptions, kind)
+            row.builtinOptions = getattr(self.schema, f"{kind}T")()
             for field, value in options.items():
                 setattr(row.builtinOptions, field, value)
         self.graph.operators.append(row)
@@ -127,7 +122,6 @@ class MicroModel:
         return self.op("QUANTIZE", [tensor], self.tensor(self.shape(tensor)))
 
     def data(self) -> bytes:
-        """Return the model's file."""
         flatbuffers, schema, model = import_module("flatbuffers"), self.schema, self.schema.ModelT()
         self.graphs[0].outputs = self.graphs[0].outputs or [self.at]
         model.version, model.subgraphs, model.buffers = 3, self.graphs, self.buffers
@@ -156,7 +150,6 @@ class MicroModel:
         return found
 
     def buffer(self, array: np.ndarray) -> int:
-        """Add a buffer of an array's bytes, and return its position."""
         buffer = self.schema.BufferT()
         buffer.data = np.frombuffer(array.tobytes(), np.uint8)
         self.buffers.append(buffer)
@@ -278,8 +271,7 @@ def _add_views(m: MicroModel, _: str) -> int:
 
 def _add_resize(m: MicroModel, name: str) -> int:
     n, rows, columns, depth = m.shape()
-    wide = m.op(name, [m.at, m.numbers([2 * rows, 2 * columns])], (n, 2 * rows, 2 * columns, depth))
-    before, m.at = m.at, wide
+    before, m.at = m.at, m.op(name, [m.at, m.numbers([2 * rows, 2 * columns])], (n, 2 * rows, 2 * columns, depth))
     made = window(m, "MAX_POOL_2D", 2, 2)
     m.at = before
     return made
@@ -301,8 +293,7 @@ def _matrix(m: MicroModel, name: str) -> int:
 
 def _cast(m: MicroModel, _: str) -> int:
     if m.is_int8:
-        wide = m.op("DEQUANTIZE", [m.at], m.tensor(m.shape(), m.types.FLOAT32))
-        return m.op("QUANTIZE", [wide], m.shape())
+        return m.op("QUANTIZE", [m.op("DEQUANTIZE", [m.at], m.tensor(m.shape(), m.types.FLOAT32))], m.shape())
     whole = m.op("CAST", [m.at], m.tensor(m.shape(), m.types.INT32))
     whole = m.op("ADD", [whole, whole], m.tensor(m.shape(), m.types.INT32))
     return m.op("CAST", [whole], m.shape())
@@ -329,9 +320,8 @@ def add_branches(m: MicroModel, times: int = 1) -> int:
     shape, outer = m.shape(), m.graph
     subgraphs = []
     largest = m.op("REDUCE_MAX", [m.at, m.numbers([0, 1, 2, 3])], (), keepDims=False)
-    condition = m.op(
-        "GREATER", [largest, m.numbers(0, np.int8 if m.is_int8 else np.float32)], m.tensor((), m.types.BOOL)
-    )
+    zero = m.numbers(0, np.int8 if m.is_int8 else np.float32)
+    condition = m.op("GREATER", [largest, zero], m.tensor((), m.types.BOOL))
     for name in ("MEAN", "REDUCE_MAX"):
         m.graph = m.new_graph()
         x = m.tensor(shape)

@@ -19,7 +19,6 @@ def value(name: str, shape: Sequence[int | str | None] | None, kind: int = FLOAT
 
 
 def graph(nodes: Sequence[Any], inputs: Sequence[Any], outputs: Sequence[Any], **constants: Any) -> Any:
-    """Return a graph; constants are numpy arrays."""
     initializers = [numpy_helper.from_array(array, name) for name, array in constants.items()]
     return helper.make_graph(nodes, "small", inputs, outputs, initializer=initializers)
 
@@ -64,11 +63,8 @@ def loop(*, swaps: bool = False) -> bytes:
 
 def scan() -> bytes:
     """Return a model of a Scan that sums the rows of a table, and returns all partial sums."""
-    body = graph(
-        [node("Add", "sum row", "next"), node("Identity", "next", "seen")],
-        [value("sum", (4,)), value("row", (4,))],
-        [value("next", (4,)), value("seen", (4,))],
-    )
+    nodes = [node("Add", "sum row", "next"), node("Identity", "next", "seen")]
+    body = graph(nodes, *[[value(name, (4,)) for name in names.split()] for names in ("sum row", "next seen")])
     nodes = [node("Scan", "zero table", "total sums", body=body, num_scan_inputs=1)]
     return model(nodes, [value("zero", (4,)), value("table", (3, 4))], [value("total", (4,)), value("sums", (3, 4))])
 

@@ -38,7 +38,6 @@ def draw_inputs(data: bytes, seed: int) -> Arrays:
 
 
 def run_whole(data: bytes, inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-    """Return the outputs of a model as ONNX Runtime computes them."""
     found: list[np.ndarray] = _session(data).run(None, dict(inputs))
     return found
 
@@ -100,9 +99,8 @@ class ArenaRun:
         return self.apart[name].shape if name in self.apart else self.kinds[name][1]
 
     def _write(self, name: str, array: np.ndarray) -> None:
-        assert array.nbytes <= self.row[name].size, (
-            f"{name}: {array.nbytes} bytes, where {self.row[name].size} are planned"
-        )
+        size = self.row[name].size
+        assert array.nbytes <= size, f"{name}: {array.nbytes} bytes, where {size} are planned"
         begin = self.offset[name]
         assert begin + array.nbytes <= len(self.arena), f"{name}: ends beyond the arena"
         self.arena[begin : begin + array.nbytes] = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
@@ -127,16 +125,14 @@ class ArenaRun:
         self._constants(graph, inner, below)
         self._nodes(graph.node, inner, below)
         self.now += 1
-        found = [self._read(inner[row.name]) for row in graph.output]
-        for name, array in zip(outputs, found, strict=True):
+        for name, array in zip(outputs, [self._read(inner[row.name]) for row in graph.output], strict=True):
             self._give(name, array, outer, prefix)
 
     def _loop(self, node: Any, body: Any, names: Names, below: str, prefix: str) -> None:
         """Run a loop for a number of trips; its state is stored in its outputs."""
         trips = int(self._read(names[node.input[0]])) if node.input[0] else 0
         n = len(body.input) - 2
-        state = [self._read(names[name]) for name in node.input[2:]]
-        for name, array in zip(node.output, state, strict=False):
+        for name, array in zip(node.output, [self._read(names[name]) for name in node.input[2:]], strict=False):
             self._give(name, array, names, prefix)
         rows: list[list[np.ndarray]] = []
         for trip in range(trips):
@@ -161,21 +157,16 @@ class ArenaRun:
             self.apart[names[row.name]] = numpy_helper.to_array(row)
 
     def _node(self, node: Any, names: Names, prefix: str) -> None:
-        """Run a single node on its inputs in the arena."""
         if node.op_type == "Shape":  # which is known before
             names[node.output[0]] = f"#constant {prefix}{node.output[0]}"
             self.apart[names[node.output[0]]] = np.array(self._shape(names[node.input[0]]), np.int64)
             return
         arrays = {name: self._read(names[name]) for name in node.input if name}
         outputs = [name for name in node.output if name]
-        values = [
-            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
-            for name, array in arrays.items()
-        ]
-        results = [onnx.ValueInfoProto(name=name) for name in outputs]
-        model = helper.make_model(
-            helper.make_graph([node], "one", values, results), opset_imports=self.opset, ir_version=9
-        )
+        kinds = {name: helper.np_dtype_to_tensor_dtype(array.dtype) for name, array in arrays.items()}
+        values = [helper.make_tensor_value_info(name, kinds[name], array.shape) for name, array in arrays.items()]
+        graph = helper.make_graph([node], "one", values, [onnx.ValueInfoProto(name=name) for name in outputs])
+        model = helper.make_model(graph, opset_imports=self.opset, ir_version=9)
         is_apart = all(names[name] in self.apart for name in arrays)
         for name, array in zip(outputs, run_whole(model.SerializeToString(), arrays), strict=True):
             if is_apart:

@@ -70,8 +70,7 @@ class Values:
         if self.element != "int8":
             scaled = random.standard_normal(shape) / np.sqrt(taps)
             return {"weights": scaled.astype(np.float32), "bias": random.standard_normal(channels).astype(np.float32)}
-        scale = 60 / (5400 * np.sqrt(taps)) * random.uniform(0.5, 2, channels)
-        mantissa, exponent = np.frexp(scale)
+        mantissa, exponent = np.frexp(60 / (5400 * np.sqrt(taps)) * random.uniform(0.5, 2, channels))
         return {
             "weights": random.integers(-127, 128, shape),
             "bias": random.integers(-2000, 2000, channels),
@@ -81,7 +80,6 @@ class Values:
         }
 
     def source(self) -> str:
-        """Return the constants as C source."""
         return '#include "net_values.h"\n' + "".join(self._definition(v, row) for v, row in self.of.items())
 
     def _definition(self, v: int, row: Mapping[str, Array]) -> str:
@@ -123,8 +121,7 @@ def run_in_numpy(values: Values, image: Array) -> Array:
     graph, made = values.graph, dict[int, Array]()
     for v, row in enumerate(graph.ops):
         reads = [t for t in row.inputs if t not in graph.resident]
-        ins = [made.get(t, image) for t in reads]
-        made[row.outputs[0]] = _layer_output(values, v, row, ins)
+        made[row.outputs[0]] = _layer_output(values, v, row, [made.get(t, image) for t in reads])
     return made[graph.kept[0]]
 
 
@@ -154,10 +151,8 @@ def _layer_output(values: Values, v: int, row: GraphOperation, ins: list[Array])
     if row.kind == "max_pool2d":
         least = -128 if is_int8 else -np.inf
         pads = integers(row, "pads")
-        padded = np.pad(
-            x.astype(np.float64), ((0, 0), (pads[0], pads[2]), (pads[1], pads[3]), (0, 0)), constant_values=least
-        )
-        return np.max(_taps(row, padded), axis=0).astype(x.dtype)
+        around = ((0, 0), (pads[0], pads[2]), (pads[1], pads[3]), (0, 0))
+        return np.max(_taps(row, np.pad(x.astype(np.float64), around, constant_values=least)), axis=0).astype(x.dtype)
     if row.kind == "concat":
         return np.concatenate(ins, axis=3)
     assert row.kind == "resize"
@@ -176,10 +171,8 @@ def _taps(row: GraphOperation, padded: Array) -> list[Array]:
     found = []
     for i in range(kernel[0]):
         for j in range(kernel[1]):
-            spans = [
-                slice(at * d, at * d + (size - 1) * s + 1, s)
-                for at, d, size, s in zip((i, j), dilations, sizes, strides, strict=True)
-            ]
+            rows = zip((i, j), dilations, sizes, strides, strict=True)
+            spans = [slice(at * d, at * d + (size - 1) * s + 1, s) for at, d, size, s in rows]
             found.append(padded[:, spans[0], spans[1]])
     return found
 
@@ -205,8 +198,7 @@ def write_program(folder: Path, point: CascadePoint, values: Values, *, streamed
     """Write a point of a cascade in C with the values of a network and a main function; return the sources."""
     files = dict(write_cascade(point, values.graph, "net"))
     files["values.c"] = values.source().encode()
-    size = values.graph.size[0]
-    files["main.c"] = MAIN.format(size=size, stream=STREAM if streamed else "").encode()
+    files["main.c"] = MAIN.format(size=values.graph.size[0], stream=STREAM if streamed else "").encode()
     for name, content in files.items():
         (folder / name).write_bytes(content)
     return [folder / name for name in files if name.endswith(".c")]
@@ -215,9 +207,8 @@ def write_program(folder: Path, point: CascadePoint, values: Values, *, streamed
 def run(sources: list[Path], image: Array, flags: tuple[str, ...] = CHECKED) -> bytes:
     """Compile sources with the host's compiler, warnings being errors, and run the program on an image."""
     program = sources[0].parent / "program"
-    done = subprocess.run(
-        ["gcc", *STRICT, *flags, "-o", program, *sources], capture_output=True, text=True, check=False
-    )
+    command = ["gcc", *STRICT, *flags, "-o", program, *sources]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     ran = subprocess.run([program], input=image.tobytes(), capture_output=True, check=False)
     assert ran.returncode == 0, ran.stderr.decode()
@@ -231,13 +222,11 @@ def arena_of(sources: list[Path], compiler: str = "arm-none-eabi-gcc") -> int:
         if source.name in ("main.c", "values.c"):
             continue
         target = source.with_suffix(".o")
-        done = subprocess.run(
-            [compiler, *STRICT, *CORTEX, "-c", source, "-o", target], capture_output=True, text=True, check=False
-        )
+        command = [compiler, *STRICT, *CORTEX, "-c", source, "-o", target]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-        told = subprocess.run(
-            [compiler.replace("gcc", "size"), "-A", target], capture_output=True, text=True, check=True
-        )
+        command = [compiler.replace("gcc", "size"), "-A", target]
+        told = subprocess.run(command, capture_output=True, text=True, check=True)
         rows = [line.split() for line in told.stdout.splitlines()]
         total += sum(int(row[1]) for row in rows if row[:1] and row[0].startswith((".bss", ".data")))
     return total

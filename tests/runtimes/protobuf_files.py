@@ -7,11 +7,8 @@ Content = int | str | bytes
 
 def message(fields: Mapping[int, Content | list[bytes]]) -> bytes:
     """Return the bytes of a message; a list is written as a repeated field, and bytes as a nested message."""
-    return b"".join(
-        field(number, value)
-        for number, values in fields.items()
-        for value in (values if isinstance(values, list) else [values])
-    )
+    lists = {number: values if isinstance(values, list) else [values] for number, values in fields.items()}
+    return b"".join(field(number, value) for number, values in lists.items() for value in values)
 
 
 def field(number: int, value: Content) -> bytes:

@@ -35,9 +35,8 @@ def random_model(seed: int, n: int, operators: tuple[str, ...] = PLAIN, first: t
     ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in outputs]
     image = helper.make_tensor_value_info("x", TensorProto.FLOAT, (2, 8))
     graph = helper.make_graph(draft.nodes, "random", [image], ends, draft.weights)
-    data: bytes = helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9
-    ).SerializeToString()
+    opsets = [helper.make_opsetid("", 18)]
+    data: bytes = helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString()
     return data
 
 
@@ -49,7 +48,6 @@ class _Draft:
         self.values: list[Value] = [("x", (2, 8))]
 
     def add(self, name: str, op: str) -> None:
-        """Add a node of an operator, and the nodes that it needs."""
         first, shape = self.rng.choice(self.values)
         if op in _BINARY[1:]:
             other = self.rng.choice([value for value, found in self.values if found == shape])
@@ -120,8 +118,7 @@ class _Draft:
         self._node("Pad", [x, self._integers(f"{name}p", 0, 2, 0, 2)], [(name, (shape[0], shape[-1] + 4))])
 
     def add_gather(self, name: str, x: str, shape: tuple[int, ...]) -> None:
-        order = self._integers(f"{name}i", *range(shape[-1] - 1, -1, -1))
-        self._node("Gather", [x, order], [(name, shape)], axis=1)
+        self._node("Gather", [x, self._integers(f"{name}i", *range(shape[-1] - 1, -1, -1))], [(name, shape)], axis=1)
 
     def add_tile(self, name: str, x: str, shape: tuple[int, ...]) -> None:
         self._node("Tile", [x, self._integers(f"{name}t", 1, 2)], [(name, (shape[0], 2 * shape[-1]))])
@@ -186,9 +183,8 @@ class _Draft:
         return name
 
     def _node(self, op: str, inputs: list[str], outputs: list[Value], **more: Any) -> None:
-        self.nodes.append(
-            helper.make_node(op, inputs, [name for name, _ in outputs], name=f"n{len(self.nodes)}", **more)
-        )
+        names = [name for name, _ in outputs]
+        self.nodes.append(helper.make_node(op, inputs, names, name=f"n{len(self.nodes)}", **more))
         self.values += outputs
 
     def _weight(self, name: str, array: np.ndarray) -> None:

@@ -22,17 +22,14 @@ from tests.runtimes.foreign_files import files
 from tests.runtimes.tflite_files import two_halves
 from tests.support import networks
 
+Captured = pytest.CaptureFixture[str]
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "tests" / "models"
 ADVISED = re.compile(r"`memplan ([a-z-]+)([^`]*)`")
 PRODUCT = ("planner", "solvers", "questions", "api", "programs", "runtimes", "extensions")
 
-TWO = json.dumps(
-    {
-        "buffers": [{"id": k, "size": 64, "start": 0, "end": 3} for k in "ab"],
-        "pools": [{"name": "ram", "base_address": 4096}],
-    }
-)
+PAIR = [{"id": k, "size": 64, "start": 0, "end": 3} for k in "ab"]
+TWO = json.dumps({"buffers": PAIR, "pools": [{"name": "ram", "base_address": 4096}]})
 PINNED = "id,lower,upper,size,offset\na,0,2,100,0\nb,1,3,100,150\nc,2,4,9,0\nd,4,5,9,0\n"
 ROWS = [onnx_models.value(name, ("N", channels, 32, 32)) for name, channels in (("x", 1), ("y", 8), ("z", 1))]
 KERNELS = {"up": np.zeros((8, 1, 3, 3), np.float32), "down": np.zeros((1, 8, 3, 3), np.float32)}
@@ -95,7 +92,7 @@ ELSEWHERE = {
 
 
 @pytest.fixture
-def sample_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Path:
+def sample_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Captured) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("a graph").mkdir()
     for name in ("two.json", "a graph/two.json"):
@@ -113,16 +110,13 @@ def sample_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest
 
 @pytest.mark.parametrize(("_module", "line", "status", "wanted"), CASES, ids=[line for _, line, *_ in CASES])
 @pytest.mark.usefixtures("sample_folder")
-def test_commands_that_a_message_advises_run_as_printed(
-    _module: str, line: str, status: int, wanted: list[str], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_advised_commands_run_as_said(_module: str, line: str, status: int, wanted: list[str], capfd: Captured) -> None:
     assert main(shlex.split(line)) == status
     said = "\n".join(capfd.readouterr())
     advised = [f"{name}{more}" for name, more in ADVISED.findall(said)]
     assert advised == wanted, said
     for command in advised:
-        found = main(shlex.split(command.replace("PROBLEM", "two.json")))
-        assert (command, found) == (command, 0)
+        assert (command, main(shlex.split(command.replace("PROBLEM", "two.json")))) == (command, 0)
 
 
 WRONG = ROOT / "tests" / "dumps" / "wrong"
@@ -145,7 +139,7 @@ OF_OTHERS: dict[str, dict[str, bytes]] = {
 
 @pytest.mark.parametrize("given", OF_OTHERS)
 def test_an_invalid_plan_of_another_tool_is_repaired_by_the_printed_command(
-    given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Captured
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for name, content in OF_OTHERS[given].items():
@@ -165,7 +159,6 @@ def test_a_file_with_its_own_plan_is_accepted_in_python_and_over_http(monkeypatc
     name = "ptoas-545.pto"
     assert not memplan.verify(name, name).valid
     kept = memplan.plan(name, keep=name).kept
-    assert kept is not None
     assert (kept.moved, kept.stayed) == (1, 1)
     found = memplan.verify("onnxruntime-32466.onnx", "onnxruntime-32466.txt")
     assert (len(found.violations), str(found.unmendable)[:31]) == (1, "no plan is valid in these pools")
@@ -174,9 +167,7 @@ def test_a_file_with_its_own_plan_is_accepted_in_python_and_over_http(monkeypatc
 
 
 @pytest.mark.parametrize("given", ["onnxruntime-32466.onnx onnxruntime-32466.txt", "pytorch-187678.py.txt"])
-def test_a_plan_that_cannot_be_repaired_is_reported(
-    given: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_plans_that_cannot_be_repaired_are_told(given: str, monkeypatch: pytest.MonkeyPatch, capfd: Captured) -> None:
     monkeypatch.chdir(WRONG)
     names = given.split()
     assert main(["verify", *names]) == 3
@@ -210,9 +201,7 @@ def test_every_command_that_a_message_advises_is_run_by_a_test_case() -> None:
 
 @pytest.mark.parametrize("file", ["kws.tflite", "kprob.json"])
 @pytest.mark.usefixtures("sample_folder")
-def test_a_plan_with_further_pools_becomes_c_with_the_model_and_with_the_problem_made_for_a_chip(
-    file: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_plan_with_further_pools_becomes_c_with_model_or_problem_made_for_a_chip(file: str, capfd: Captured) -> None:
     shutil.copy(MODELS / "recorded" / "kws_dscnn_int8.tflite", "kws.tflite")
     lines = (
         f"convert kws.tflite {CHIP} -o kprob.json",
@@ -261,9 +250,7 @@ CARRIED = [
 
 @pytest.mark.parametrize(("said", "file", "lines"), CARRIED, ids=[f"{file} {said}" for said, file, _ in CARRIED])
 @pytest.mark.usefixtures("sample_folder")
-def test_what_was_said_once_reaches_each_command_that_is_printed(
-    said: str, file: str, lines: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_what_was_said_once_reaches_all_advised_commands(said: str, file: str, lines: str, capfd: Captured) -> None:
     Path("halves.tflite").write_bytes(two_halves())
     shutil.copy(MODELS / "recorded" / "kws_dscnn_int8.tflite", "kws.tflite")
     times = [{"action": "alloc", "addr": 512, "size": 4096}, {"action": "free_completed", "addr": 512, "size": 4096}]
@@ -277,9 +264,8 @@ def test_what_was_said_once_reaches_each_command_that_is_printed(
         )
         return [f"{name}{more}" for name, more in ADVISED.findall("\n".join(capfd.readouterr()))]
 
-    todo = [
-        f"{name} {file} {said} {more} --format table" for name, _, more in (x.partition(" ") for x in lines.split(";"))
-    ]
+    words = (line.partition(" ") for line in lines.split(";"))
+    todo = [f"{name} {file} {said} {more} --format table" for name, _, more in words]
     done = set[str]()
     while todo:
         if (line := todo.pop()) in done:

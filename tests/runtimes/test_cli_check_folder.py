@@ -95,8 +95,7 @@ def test_a_table_of_the_budget_file_may_set_flags_and_a_baseline(folder: Path, c
 def test_the_first_check_writes_the_baseline_that_a_table_names(folder: Path, capfd: Captured) -> None:
     given = budgets(folder, '["models/a.tflite"]\nbaseline = "a.json"\n')
     assert main(["check", "models", "--budgets", given]) == 2
-    way = "make the file with `memplan check models/a.tflite --save-baseline a.json`"
-    assert way in capfd.readouterr().err
+    assert "make the file with `memplan check models/a.tflite --save-baseline a.json`" in capfd.readouterr().err
     run_check(capfd, 0, "models/a.tflite", "--budgets", given, "--save-baseline", str(folder / "a.json"))
     _, said = run_check(capfd, 0, "models", "--budgets", given)
     assert said[0] == "memplan: models/a.tflite: default: 128 bytes (+0); without budget"
@@ -117,28 +116,22 @@ def test_check_includes_a_problem_that_the_budget_file_names(folder: Path, capfd
         ('["budget.toml"]', 'in . (did you mean "budgets.toml"?)'),
         ('budget = "1KiB"', 'budgets.toml: "budget": must be in the table [default] or in that of a model, got "1KiB"'),
         ("[d.tflite]\nbudget = 1", 'budgets.toml: "d": must be the quoted path of an existing file in .'),
-        (
-            '["a.tflite"]',
-            'budgets.toml: "a.tflite": must be the quoted path of an existing file in . (did you mean "models/a',
-        ),
+        ('["a.tflite"]',
+         'budgets.toml: "a.tflite": must be the quoted path of an existing file in . (did you mean "models/a'),
         ('["models/d.tflite"]', 'budgets.toml: "models/d.tflite": must be the quoted path of an existing file in .'),
         ("[default]\nbudgte = 1", 'got "budgte" (did you mean budget?)'),
         ('[default]\nbaseline = "a"', "budgets.toml: default: must have known keys only ("),
-        (
-            '["models/a.tflite"]\nbudget = "64KiBs"',
-            'budgets.toml: "models/a.tflite".budget: must be a size such as 4096, 64kB or 1MiB, got "64KiBs"',
-        ),
+        ('["models/a.tflite"]\nbudget = "64KiBs"',
+         'budgets.toml: "models/a.tflite".budget: must be a size such as 4096, 64kB or 1MiB, got "64KiBs"'),
         ("[default]\nbudget = {sram = -1}", "budgets.toml: default.budget: must be a size such as "),
         ("[default]\nbudget = [1, 2]", "budgets.toml: default.budget: must name a pool"),
         ('[default]\ntolerance = "much"', "budgets.toml: default.tolerance: must be a size or a percentage, "),
         ("[default]\ntolerance = 5", "budgets.toml: default.tolerance: must be "),
-        (
-            '[default]\ndim = "batch"',
-            "budgets.toml: default.dim: must be NAME=SIZE, as in batch=1, or of an input NAME=SIZE,",
-        ),
+        ('[default]\ndim = "batch"',
+         "budgets.toml: default.dim: must be NAME=SIZE, as in batch=1, or of an input NAME=SIZE,"),
         ('[default]\ntime-limit = "x"', "budgets.toml: default.time-limit: must be "),
     ],
-)
+)  # fmt: skip
 def test_errors_in_the_budget_file_are_reported(text: str, sentence: str, folder: Path, capfd: Captured) -> None:
     assert main(["check", "models", "--budgets", budgets(folder, text)]) == 2
     out, err = capfd.readouterr()
@@ -196,11 +189,8 @@ def test_a_folder_on_several_boards_has_a_row_for_each_model_and_board(folder: P
     out, err = capfd.readouterr()
     head, *rows = [re.split(r" {2,}", line) for line in out.splitlines()]
     assert head[:5] == ["model", "target", "planned", "scratch in it", "persistent"]
-    assert [row[1] for row in rows[:3]] == [
-        "host (64-bit, reference kernels)",
-        "cortex-m4 (32-bit, cmsis-nn kernels)",
-        "esp32s3 (32-bit, reference kernels)",
-    ]
+    small = ["cortex-m4 (32-bit, cmsis-nn kernels)", "esp32s3 (32-bit, reference kernels)"]
+    assert [row[1] for row in rows[:3]] == ["host (64-bit, reference kernels)", *small]
     assert len(rows) == 9
     flash = f"{len(network(16)):,}"
     assert rows[0][2:] == ["128", "0", "800", "352", "992", flash, "1,900", "fits"]
@@ -218,15 +208,13 @@ def test_a_single_board_may_be_given_with_its_kernels(folder: Path, capfd: Captu
 def test_reports_of_several_boards_tell_them_apart(folder: Path) -> None:
     line = ["check", "models/a.tflite", "--target", "cortex-m4,esp32s3", "--budget", "300", "-q"]
     assert main([*line, "-o", "report.md", "-o", "report.sarif"]) == 1
-    text = (folder / "report.md").read_text()
-    assert text.startswith("## Arenas, in bytes\n")
+    assert (folder / "report.md").read_text().startswith("## Arenas, in bytes\n")
     runs = json.loads((folder / "report.sarif").read_text())["runs"]
     marks = {run["results"][0]["partialFingerprints"]["memplanPool/v1"] for run in runs}
     ids = {run["automationDetails"]["id"] for run in runs}
     assert (len(marks), len(ids)) == (2, 2)
-    places = {
-        run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]: run["tool"] for run in runs
-    }
+    located = [(run["results"][0]["locations"][0]["physicalLocation"], run["tool"]) for run in runs]
+    places = {place["artifactLocation"]["uri"]: tool for place, tool in located}
     assert list(places) == ["models/a.tflite"]
 
 

@@ -22,8 +22,7 @@ RANDWIRE = str(ROOT / "examples" / "graphs" / "cells_randwire32x1_s1.json")
 
 def wide_then_narrow() -> bytes:
     """Return a model that the greedy of TFLite Micro plans with more bytes than it needs, and that has a view."""
-    sizes = (32, 32, 96, 64, 160, 64, 64)
-    tensors = [tensor(f"t{k}", (size,), INT8) for k, size in enumerate(sizes)]
+    tensors = [tensor(f"t{k}", (size,), INT8) for k, size in enumerate((32, 32, 96, 64, 160, 64, 64))]
     operators = [operator("RELU", [k], [k + 1]) for k in range(5)]
     return model(subgraph(tensors, [0], [6], [*operators, operator("RESHAPE", [5], [6])]))
 
@@ -75,14 +74,8 @@ def test_compare_uses_the_layout_in_the_dump_of_a_compiler(capfd: Captured) -> N
 def test_compare_prints_one_line_for_each_fact(file: str, capfd: Captured) -> None:
     assert main(["compare", file, "--format", "table", "--views", "separate"]) == 0
     lines = capfd.readouterr().out.splitlines()
-    assert [line.rsplit("  ", 2)[0].split("  ")[0] for line in lines] == [
-        "nothing shared",
-        "reference:tflite-micro-greedy",
-        "memplan",
-        "lower bound",
-        "saved",
-        "memplan, reordered",
-    ]
+    facts = ["nothing shared", "reference:tflite-micro-greedy", "memplan", "lower bound", "saved", "memplan, reordered"]
+    assert [line.rsplit("  ", 2)[0].split("  ")[0] for line in lines] == facts
     assert lines[2].split()[1:] == ["224", "optimal"]
 
 
@@ -140,9 +133,8 @@ def test_plan_and_compare_read_a_model_equally(file: str, tmp_path: Path, capfd:
 
 def test_all_commands_include_the_scratch_given_by_option(tmp_path: Path, capfd: Captured) -> None:
     network = tmp_path / "custom.tflite"
-    network.write_bytes(
-        model(subgraph([tensor("x", (4,)), tensor("y", (4,))], [0], [1], [operator("CUSTOM", [0], [1])]))
-    )
+    tensors = [tensor("x", (4,)), tensor("y", (4,))]
+    network.write_bytes(model(subgraph(tensors, [0], [1], [operator("CUSTOM", [0], [1])])))
     given, plan = [str(network), "--scratch", "CUSTOM=64"], str(tmp_path / "plan.json")
     assert main(["plan", *given, "-o", plan, "-q"]) == 0
     assert main(["verify", *given[:1], plan, *given[1:], "-q"]) == 0
@@ -174,13 +166,10 @@ def test_order_writes_a_model_in_its_new_order(tmp_path: Path, capfd: Captured) 
 
 
 def test_compare_reports_the_gain_of_a_better_order() -> None:
-    sizes = (16, 512, 512, 32, 32)
-    tensors = [tensor(f"t{k}", (size,), INT8) for k, size in enumerate(sizes)]
+    tensors = [tensor(f"t{k}", (size,), INT8) for k, size in enumerate((16, 512, 512, 32, 32))]
     operators = [operator("RELU", [0], [1]), operator("RELU", [0], [2])]
     operators += [operator("RELU", [1], [3]), operator("RELU", [2], [4])]
-    data = model(subgraph(tensors, [0], [3, 4], operators))
-    found = compare(data, CompareOptions(time_limit_s=6))
-    assert found.memplan_reordered is not None
+    found = compare(model(subgraph(tensors, [0], [3, 4], operators)), CompareOptions(time_limit_s=6))
     assert (found.memplan.peak, found.memplan_reordered.peak, found.saved_by_order) == (1056, 576, 480)
     assert [*lines(found)][-1].split(None, 2) == ["memplan,", "reordered", "576  optimal; the order saves 480"]
     dump = compare(MEMORIES, CompareOptions(time_limit_s=6))
@@ -193,8 +182,7 @@ def test_convert_writes_a_model_with_its_plan(views: str, tmp_path: Path) -> Non
     assert main(["convert", VIEW, "-o", problem, "--views", views, "--quiet"]) == 0
     assert main(["plan", problem, "-o", plan, "--quiet"]) == 0
     assert main(["convert", VIEW, plan, "-o", written, "--views", views]) == 0
-    data = Path(written).read_bytes()
-    assert read_model(data).own_peak == json.loads(Path(plan).read_text())["peak"]
+    assert read_model(Path(written).read_bytes()).own_peak == json.loads(Path(plan).read_text())["peak"]
 
 
 @pytest.mark.parametrize(
@@ -261,10 +249,8 @@ def test_plan_prints_a_cascade_that_fits_for_a_model_that_does_not_fit(capfd: Ca
     assert main(["cascade", model, "--alignment", "16", "--format", "json"]) == 0
     peak = json.loads(capfd.readouterr().out)["points"][0]["peak"]
     assert main(["plan", model, "--pool", "14000", "--format", "json"]) == 1
-    assert (
-        f"memplan: with cascades {peak:,} bytes at +0.0 % MACs: `memplan cascade {model} --fit 14000`"
-        in capfd.readouterr().err
-    )
+    advice = f"memplan: with cascades {peak:,} bytes at +0.0 % MACs: `memplan cascade {model} --fit 14000`"
+    assert advice in capfd.readouterr().err
     assert main(["plan", model, "--pool", "100", "--format", "json"]) == 1
     assert "cascades" not in capfd.readouterr().err
 
@@ -302,5 +288,4 @@ def test_schedule_accepts_a_model_as_a_network(tmp_path: Path) -> None:
     network = MODELS / "recorded" / "kws_dscnn_int8.tflite"
     arguments = ["schedule", str(network), "--target", str(ROOT / "examples" / "schedules" / "gap8_like.json")]
     assert main([*arguments, "--time-limit", "1", "-o", str(tmp_path / "answer.json"), "--quiet"]) == 0
-    from_file = json.loads((tmp_path / "answer.json").read_text())
-    assert from_file["regions"]
+    assert json.loads((tmp_path / "answer.json").read_text())["regions"]

@@ -52,11 +52,8 @@ def test_small_constants_are_attributes() -> None:
 def test_an_operation_on_a_view_has_the_shape_of_the_view() -> None:
     nodes = [node("Relu", "x", "a"), node("Reshape", "a s", "b"), node("Neg", "b", "y")]
     data = model(nodes, [value("x", (2, 6))], [value("y", (3, 4))], s=np.array([3, 4]))
-    found = read_model_graph(data, "model.onnx").graph
-    assert [(row.kind, row.in_shapes, row.source) for row in found.ops] == [
-        ("relu", (), (0,)),
-        ("neg", ((3, 4),), (2,)),
-    ]
+    ops = read_model_graph(data, "model.onnx").graph.ops
+    assert [(op.kind, op.in_shapes, op.source) for op in ops] == [("relu", (), (0,)), ("neg", ((3, 4),), (2,))]
 
 
 def test_nodes_that_draw_random_numbers_keep_their_order() -> None:
@@ -70,17 +67,10 @@ _TRIPS = {"n": np.array(3), "go": np.array(True)}
 
 def test_a_loop_becomes_one_operation_whose_region_is_ordered_separately() -> None:
     wide = node("Concat", "s s", "wide", axis=0)
-    rest = [
-        ("Neg", "s", "small"),
-        ("ReduceMax", "wide", "top"),
-        ("Add", "small top", "next"),
-        ("Identity", "go", "again"),
-    ]
-    body = graph(
-        [wide, *(node(*row) for row in rest)],
-        [value("i", (), 7), value("go", (), 9), value("s", (64,))],
-        [value("again", (), 9), value("next", (64,))],
-    )
+    first = [("Neg", "s", "small"), ("ReduceMax", "wide", "top")]
+    rest = [*first, ("Add", "small top", "next"), ("Identity", "go", "again")]
+    given, ends = [value("i", (), 7), value("go", (), 9), value("s", (64,))], [value("again", (), 9)]
+    body = graph([wide, *(node(*row) for row in rest)], given, [*ends, value("next", (64,))])
     whole = graph([node("Loop", "n go x", "y", body=body)], [value("x", (64,))], [value("y", (64,))], **_TRIPS)
     found = read_model_graph(model_bytes(whole), "model.onnx").graph
     (row,) = found.ops
@@ -102,14 +92,12 @@ def _late_order(region: OperationGraph) -> list[int]:
 
 
 def test_tflite_operators_have_windows_and_quantization() -> None:
-    data = (MODELS / "recorded" / "kws_dscnn_int8.tflite").read_bytes()
-    found = read_model_graph(data, "model.tflite").graph
+    found = read_model_graph((MODELS / "recorded" / "kws_dscnn_int8.tflite").read_bytes(), "model.tflite").graph
     kinds = [row.kind for row in found.ops]
     assert (kinds[0], kinds[1], kinds[2], kinds[-1]) == ("conv2d", "depthwise_conv2d", "conv2d", "softmax")
     first = {"kernel": (10, 4), "strides": (2, 2), "pads": (4, 1, 5, 1), "dilations": (1, 1), "groups": 1}
     assert attributes_and_kind(found.ops[0]) == {**first, "layout": "NHWC", "kind": "conv2d", "activation": "relu"}
     quantization = found.tensors[1].quantization
-    assert quantization is not None
     assert (len(quantization.scales), quantization.axis) == (64, 0)
     assert found.ops[3].source == (0, 3)
 
@@ -121,10 +109,8 @@ def test_a_tflite_pad_has_pads_of_both_sides_of_each_axis_and_may_run_in_parts()
     found = read_model_graph(data, "model.tflite").graph
     assert attributes_and_kind(found.ops[0]) == {"kind": "pad", "pads": (0, 1, 3, 0, 0, 2, 4, 0), "layout": "NHWC"}
     drawn = access_graph(found).operations[0]
-    assert (drawn.role, [window.unclipped_input_range(0, 7) for window in drawn.reads[0].windows]) == (
-        "striped",
-        [(-1, 6), (-3, 4)],
-    )
+    ranges = [window.unclipped_input_range(0, 7) for window in drawn.reads[0].windows]
+    assert (drawn.role, ranges) == ("striped", [(-1, 6), (-3, 4)])
 
 
 def test_an_onnx_pad_may_list_its_axes() -> None:

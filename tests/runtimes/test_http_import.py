@@ -173,8 +173,7 @@ def test_a_job_accepts_a_model(server: RunningServer) -> None:
 
 def test_http_accepts_a_form_with_one_part_for_each_file(server: RunningServer) -> None:
     plan = server.client.post("/v1/plan?format=csv", content=TABLE, headers=CSV).content
-    files = {"problem": ("p.csv", TABLE), "plan": ("plan.csv", plan)}
-    assert post(server, "/v1/verify", files=files)["valid"]
+    assert post(server, "/v1/verify", files={"problem": ("p.csv", TABLE), "plan": ("plan.csv", plan)})["valid"]
     assert post(server, "/v1/plan?seed=3", files={"file": ("view.tflite", VIEW)})["status"] == "optimal"
     options = json.dumps({"time_limit_s": 3})
     assert post(server, "/v1/plan", files={"problem": ("p.csv", TABLE), "options": (None, options)})["peak"] == 112

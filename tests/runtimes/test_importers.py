@@ -59,8 +59,7 @@ def test_files_of_memplan_are_recognised_by_their_first_bytes(data: bytes) -> No
 
 
 def test_a_file_is_recognised_by_its_name_if_its_content_is_ambiguous() -> None:
-    assert detect(b"?", "dir/MODEL.TFLITE") == "tflite"
-    assert detect(b"?", "dir/model.onnx") == "onnx"
+    assert (detect(b"?", "dir/MODEL.TFLITE"), detect(b"?", "dir/model.onnx")) == ("tflite", "onnx")
 
 
 @pytest.mark.parametrize("data", [b'{"buffers": []}', b"id,lower,upper,size\n", b"hello", b"\x08"])
@@ -75,8 +74,7 @@ def test_files_that_are_not_models_have_no_model_reader(data: bytes) -> None:
 @pytest.mark.slow
 def test_a_corrupted_file_is_read_or_refused_with_a_message(name: str) -> None:
     files = SEEDS[name]()
-    found = {outcome(name, draw_faulty_file(name, files, seed)) for seed in seeds(100)}
-    assert {"read", "FormatError"} <= found
+    assert {"read", "FormatError"} <= {outcome(name, draw_faulty_file(name, files, seed)) for seed in seeds(100)}
 
 
 def _snapshot(traces: bytes) -> bytes:
@@ -145,9 +143,7 @@ def test_a_small_file_that_would_take_gigabytes_or_hours_is_read_or_refused(
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the memory of a process to others")
 @pytest.mark.parametrize("name", DRAWINGS)
-def test_a_drawn_file_that_is_made_to_expand_stays_within_the_limits(
-    reading_of: Callable[..., Reading], name: str
-) -> None:
+def test_a_file_that_is_made_to_expand_stays_within_the_limits(reading_of: Callable[..., Reading], name: str) -> None:
     for seed in seeds(4):
         assert reading_of(DRAWINGS[name](random.Random(seed))).fault is None, seed
 
@@ -182,18 +178,16 @@ def test_the_error_of_a_failing_reader_states_if_the_file_or_memplan_is_at_fault
 def test_a_failing_reader_does_not_stop_the_check_of_other_models(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    failing = FileReader(
-        "failing", lambda data: data.startswith(b"fault:"), "tests.runtimes.failing_reader", suffixes=(".bad",)
-    )
+    module = "tests.runtimes.failing_reader"
+    failing = FileReader("failing", lambda data: data.startswith(b"fault:"), module, suffixes=(".bad",))
     monkeypatch.setitem(file_readers(), "failing", failing)
     (tmp_path / "a.bad").write_bytes(b"fault:key")
     (tmp_path / "b.tflite").write_bytes((Path(__file__).parents[2] / "tests" / "models" / "view.tflite").read_bytes())
     assert main(["check", str(tmp_path), "--budget", "64KiB"]) == 70
     out, err = capfd.readouterr()
     assert json.loads(out)["passed"] is False
-    said = [
-        (Path(each["subject"]).name, [one["rule"] for one in each["failures"]]) for each in json.loads(out)["checks"]
-    ]
+    checks = json.loads(out)["checks"]
+    said = [(Path(each["subject"]).name, [one["rule"] for one in each["failures"]]) for each in checks]
     assert said == [("a.bad", ["unread"]), ("b.tflite", [])]
     assert f"{tmp_path / 'a.bad'}: {SENTENCES[b'fault:key']}" in err
 
@@ -204,8 +198,7 @@ BEYOND_TEXT = 16**8000
 
 def test_excerpts_of_huge_numbers_show_first_digits_and_bits() -> None:
     assert excerpt(BEYOND_TEXT - 1) == "0xffffffffffffffff... of 32000 bits"
-    assert excerpt(-BEYOND_TEXT) == "-0x8000000000000000... of 32001 bits"
-    assert excerpt([BEYOND_TEXT]) == "list"
+    assert (excerpt(-BEYOND_TEXT), excerpt([BEYOND_TEXT])) == ("-0x8000000000000000... of 32001 bits", "list")
 
 
 def test_a_model_with_an_astronomical_number_of_elements_is_refused() -> None:
@@ -226,7 +219,7 @@ def test_a_huge_number_in_relax_is_refused() -> None:
 def test_a_too_large_product_of_pools_and_buffers_is_refused_before_columns_are_allocated() -> None:
     count = int(MOST_CELLS**0.5) + 1
     rows = [{"id": k, "size": 1, "start": 0, "end": 1} for k in range(count)]
-    problem = Problem.model_validate({"buffers": rows, "pools": [{"name": f"p{k}"} for k in range(count)]})
+    problem = Problem(buffers=rows, pools=[{"name": f"p{k}"} for k in range(count)])
     with pytest.raises(
         ProblemError, match=rf"^pools: must have at most {MOST_CELLS} pairs of a pool and a buffer, got {count**2}$"
     ):
@@ -263,6 +256,5 @@ def test_nested_tuples_in_xla_modules_are_limited_before_they_are_expanded() -> 
 
 def test_xla_traces_without_events_get_no_pools() -> None:
     traces = field(4, message({1: message({1: 0, 2: 3})}))
-    data = field(3, field(1, message({1: 3, 2: 8})) + field(4, b"") * 1000 + traces)
-    problem, _ = read_problem(data, "x.hlo.pb")
+    problem, _ = read_problem(field(3, field(1, message({1: 3, 2: 8})) + field(4, b"") * 1000 + traces), "x.hlo.pb")
     assert [pool.name for pool in problem.pools] == ["trace 1000"]

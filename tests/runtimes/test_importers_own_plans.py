@@ -45,7 +45,6 @@ def test_snapshots_of_pytorch_are_read_as_json_and_as_pickles(write: Any) -> Non
     found = read_model(data)
     rows = [(row.id, row.size, row.start, row.end) for row in found.problem.buffers]
     assert rows == [("0", 1024, 0, 4), ("1", 512, 0, 2), ("2", 1024, 1, 7), ("3", 512, 3, 7), ("4", 1024, 5, 7)]
-    assert found.own_plan is not None
     assert [row.offset for row in found.own_plan.placements] == [2048, 0, 512, 0, 6144]
     assert verify(found.problem, found.own_plan) == ()
     assert found.own_peak == 7168
@@ -55,21 +54,15 @@ def test_each_device_of_a_snapshot_has_a_separate_pool() -> None:
     first = [event("alloc", 0, 512), event("alloc", 512, 512)]
     second = [event("alloc", 512, 1024), event("free_completed", 512, 1024), event("alloc", 0, 512)]
     segments = [{"device": device, "address": 0, "total_size": 2048} for device in (0, 2)]
-    data = json.dumps({"segments": segments, "device_traces": [first, [], second]}).encode()
-    found = read_model(data)
+    found = read_model(json.dumps({"segments": segments, "device_traces": [first, [], second]}).encode())
     assert [(row.id, row.size, row.pools) for row in found.problem.buffers] == [
         ("device0/0", 512, ("device0",)),
         ("device0/1", 512, ("device0",)),
         ("device2/0", 1024, ("device2",)),
         ("device2/1", 512, ("device2",)),
     ]
-    assert found.own_plan is not None
-    assert [(row.pool, row.offset) for row in found.own_plan.placements] == [
-        ("device0", 0),
-        ("device0", 512),
-        ("device2", 512),
-        ("device2", 0),
-    ]
+    places = [("device0", 0), ("device0", 512), ("device2", 512), ("device2", 0)]
+    assert [(row.pool, row.offset) for row in found.own_plan.placements] == places
     assert verify(found.problem, found.own_plan) == ()
     assert found.own_peak == 1024 + 1536
     assert solve(found.problem).peak == 1024 + 1024
@@ -116,8 +109,7 @@ def alarms(data: bytes) -> int:
 
 
 def test_ggmls_own_plans_at_several_sizes_are_valid() -> None:
-    files = sorted(map(str, GRAPHS.glob("*.json")))
-    assert [alarms(data) for file in files for data in graphs(file)] == [0] * 9
+    assert [alarms(data) for file in sorted(map(str, GRAPHS.glob("*.json"))) for data in graphs(file)] == [0] * 9
 
 
 MODELS = Path(__file__).parents[2] / "tests" / "models"
@@ -134,9 +126,7 @@ def test_names_of_a_model_contain_types_roles_and_operations_of_buffers() -> Non
     path = MODELS / "recorded" / "kws_dscnn_int8.tflite"
     problem = read_problem(path)
     names = names_in(path.read_bytes(), path.name, problem)
-    assert names.types[0] == "int8 1x49x10x1"
-    assert names.roles[0] == "input"
-    assert names.operations[1] == "CONV_2D"
+    assert (names.types[0], names.roles[0], names.operations[1]) == ("int8 1x49x10x1", "input", "CONV_2D")
     assert len(names.roles) == len(names.operations) == len(problem.buffers)
 
 
@@ -149,10 +139,7 @@ def test_names_of_an_application_contain_models_as_spans_and_the_model_of_each_b
     path = Path(__file__).parents[2] / "examples" / "application.json"
     problem = read_problem(path)
     names = names_in(path.read_bytes(), path.name, problem)
-    assert [(span.kind, span.name, span.start, span.end) for span in names.spans] == [
-        ("model", "capture", 0, 2),
-        ("model", "detect", 2, 4),
-        ("model", "network", 4, 5),
-    ]
+    spans = [("model", "capture", 0, 2), ("model", "detect", 2, 4), ("model", "network", 4, 5)]
+    assert [(span.kind, span.name, span.start, span.end) for span in names.spans] == spans
     assert list(names.models) == [str(each).partition("/")[0] for each in problem.buffers.ids]
     assert names_of_imported(path.read_bytes(), None) == names

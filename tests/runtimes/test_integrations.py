@@ -22,9 +22,7 @@ def test_verify_reports_a_wrong_plan_in_the_output_of_a_system(name: str, capsys
 
 
 @pytest.mark.parametrize("runtime", edit.EDITS)
-def test_a_runtime_is_edited_once_and_only_if_all_anchors_are_found(
-    runtime: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_runtime_is_edited_once_by_all_anchors(runtime: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts: dict[Path, str] = {}
     for name, place, _ in edit.EDITS[runtime]:
         texts[tmp_path / name] = texts.get(tmp_path / name, "") + place

@@ -22,7 +22,6 @@ from tests.support.operation_graphs import random_order
 
 
 def shuffle_orders(graph: OperationGraph, seed: int) -> OperationGraph:
-    """Return a graph, and its regions, in random legal orders."""
     rng = random.Random(seed)
     inside = order_inner_regions(graph, lambda region, _: (random_order(region.graph, rng), 0)).graph
     return permute(inside, random_order(inside, rng))
@@ -30,8 +29,6 @@ def shuffle_orders(graph: OperationGraph, seed: int) -> OperationGraph:
 
 def assert_it_is_read_in_that_order(read: ModelGraph, graph: OperationGraph, again: ModelGraph) -> None:
     """Compare peaks, unless other views are separate buffers: of two in one family, the second in the file is."""
-    assert read.imported is not None
-    assert again.imported is not None
     if again.imported.views == read.imported.views and not read.imported.views.apart:
         assert peak_of(again.graph, range(len(again.graph.ops))) == peak_of(graph, range(len(graph.ops)))
 
@@ -51,10 +48,8 @@ def test_an_onnx_model_in_another_order_has_the_same_nodes_and_computes_the_same
     options.intra_op_num_threads = 1
     image = np.random.RandomState(seed).randn(2, 8).astype(np.float32)
     for x in (image, -image):
-        results = [
-            runtime.InferenceSession(file, options, providers=["CPUExecutionProvider"]).run(None, {"x": x})
-            for file in (data, written)
-        ]
+        of_cpu = {"providers": ["CPUExecutionProvider"]}
+        results = [runtime.InferenceSession(file, options, **of_cpu).run(None, {"x": x}) for file in (data, written)]
         assert all(np.array_equal(one, other) for one, other in zip(*results, strict=True))
 
 

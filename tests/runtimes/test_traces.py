@@ -14,11 +14,8 @@ Planner buffer ID: 2, calculated offset: 0, size required: 64, first_time_create
 
 def test_a_tflite_micro_log_becomes_a_problem_with_its_plan() -> None:
     problem = read_problem(table(LOG).encode(), "log.csv")
-    assert [(row.id, row.start, row.end, row.size, row.offset) for row in problem.buffers] == [
-        ("0", 0, 2, 64, 0),
-        ("1", 1, 3, 128, 64),
-        ("2", 2, 3, 64, 0),
-    ]
+    rows = [(row.id, row.start, row.end, row.size, row.offset) for row in problem.buffers]
+    assert rows == [("0", 0, 2, 64, 0), ("1", 1, 3, 128, 64), ("2", 2, 3, 64, 0)]
 
 
 def test_a_log_of_two_plans_is_refused() -> None:

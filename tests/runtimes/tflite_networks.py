@@ -24,7 +24,6 @@ class Network(MicroModel):
         self.at = window(self, name, kernel, stride, padding)
 
     def pad(self, before: int, behind: int) -> None:
-        """Add padding: rows and columns of zeros around the image."""
         _, rows, columns, depth = self.shape()
         pads = self.numbers([[0, 0], [before, behind], [before, behind], [0, 0]])
         self.at = self.op("PAD", [self.at, pads], (1, rows + before + behind, columns + before + behind, depth))
@@ -51,7 +50,6 @@ def mobilenet_v1(side: int = 96, scale: int = 8, **facts: Any) -> bytes:
 
 
 def mobilenet_v2(side: int = 96, scale: int = 8, **facts: Any) -> bytes:
-    """Return a network of inverted residual blocks."""
     net = Network(side, 3, **facts)
     net.convolution(2 * scale, 3, 2)
     for width, stride in ((scale, 1), (scale, 2), (scale, 1), (2 * scale, 2), (2 * scale, 1), (3 * scale, 2)):

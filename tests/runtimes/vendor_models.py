@@ -52,15 +52,13 @@ class VendorModel(MicroModel):
         """Add weights: of 8 bits, or at times of 4, with a scale for each channel unless `axis` is None."""
         if self.word == "f":
             return self.constant(shape, "float32")
-        index = self.constant(
-            shape, "int4" if may_be_half and self.word == "b" and self.draw.random() < 0.2 else "int8"
-        )
+        is_half = may_be_half and self.word == "b" and self.draw.random() < 0.2
+        index = self.constant(shape, "int4" if is_half else "int8")
         count = 1 if axis is None else shape[axis]
         self.graph.tensors[index].quantization = self._scales([0.01] * count, [0] * count, axis or 0)
         return index
 
     def biases(self, width: int, scale: float = 0.0005) -> list[int]:
-        """Add a bias, or none at times."""
         kinds = {"f": ["float32"], "b": ["int32"], "w": ["int64", "int64", "int32"]}
         return [] if self.draw.random() < 0.2 else [self.constant((width,), self.draw.choice(kinds[self.word]), scale)]
 
@@ -96,9 +94,8 @@ def _add_convolution(m: VendorModel) -> None:
     groups = m.draw.choice((1, 1, 1, 2)) if depth % 2 == 0 else 1
     width = groups * m.draw.choice((1, 3, 8))
     weights = m.weights((width, *kernel, depth // groups), 0, may_be_half=True)
-    m.step(
-        "CONV_2D", [m.input_tensor(n, rows, columns, depth), weights, *m.biases(width)], (n, *sizes, width), **options
-    )
+    inputs = [m.input_tensor(n, rows, columns, depth), weights, *m.biases(width)]
+    m.step("CONV_2D", inputs, (n, *sizes, width), **options)
 
 
 def _add_depthwise(m: VendorModel) -> None:
@@ -106,11 +103,8 @@ def _add_depthwise(m: VendorModel) -> None:
     kernel, sizes, options = _slide(m, (n, rows, columns))
     times = m.draw.choice((1, 1, 1, 2, 4, 9))
     width = times * depth
-    inputs = [
-        m.input_tensor(n, rows, columns, depth),
-        m.weights((1, *kernel, width), 3, may_be_half=True),
-        *m.biases(width),
-    ]
+    inputs = [m.input_tensor(n, rows, columns, depth), m.weights((1, *kernel, width), 3, may_be_half=True)]
+    inputs += m.biases(width)
     m.step("DEPTHWISE_CONV_2D", inputs, (n, *sizes, width), depthMultiplier=times, **options)
 
 
@@ -141,18 +135,13 @@ def _add_layer(m: VendorModel) -> None:
     before = m.draw.choice(((1,), (3,), (1, 1), (2, 3)))
     axis = 0 if m.word == "b" and m.draw.random() < 0.4 else None
     is_half = axis is None
-    weights = (
-        m.input_tensor(width, depth) if m.draw.random() < 0.15 else m.weights((width, depth), axis, may_be_half=is_half)
-    )
+    is_given = m.draw.random() < 0.15
+    weights = m.input_tensor(width, depth) if is_given else m.weights((width, depth), axis, may_be_half=is_half)
     if m.word == "w" and weights in m.graph.inputs:
         m.graph.tensors[weights].type = m.types.INT8
     bias = m.biases(width, 0.0025 if weights in m.graph.inputs else 0.0005) or [-1]
-    m.step(
-        "FULLY_CONNECTED",
-        [m.input_tensor(*before, depth), weights, *bias],
-        (*before, width),
-        keepNumDims=len(before) > 1,
-    )
+    inputs = [m.input_tensor(*before, depth), weights, *bias]
+    m.step("FULLY_CONNECTED", inputs, (*before, width), keepNumDims=len(before) > 1)
 
 
 def _add_matrices(m: VendorModel) -> None:

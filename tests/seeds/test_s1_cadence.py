@@ -27,8 +27,7 @@ def memories(*sizes: int | None, alignment: int = 1, **more: object) -> list[Row
 
 
 def placements_of(http: Http, problem: Row, solver: str = "auto") -> dict[str, tuple[str, int]]:
-    answer = http.post_question("plan", problem, solver=solver)
-    return {row["id"]: (row["pool"], row["offset"]) for row in answer["placements"]}
+    return {row["id"]: (row["pool"], row["offset"]) for row in http.ask("plan", problem, solver=solver)["placements"]}
 
 
 class Hierarchy:
@@ -109,11 +108,10 @@ def test_s1_01_memories_keep_size_alignment_name_address_and_order(http: Http) -
         {"name": "sram", "size": 4096, "alignment": 32, "base_address": 0x50000010},
     ]
     buffers = [lives("a", 40, 0, 2), lives("b", 100, 0, 2), lives("c", 16, 1, 3)]
-    answer = http.post_question("plan", {"buffers": buffers, "pools": pools})
+    answer = http.ask("plan", {"buffers": buffers, "pools": pools})
     assert [(pool["name"], pool["size"]) for pool in answer["pools"]] == [("tcm", 64), ("sram", 4096)]
     at = {row["id"]: (row["pool"], row["offset"]) for row in answer["placements"]}
-    assert at["b"][0] == "sram"
-    assert (0x50000010 + at["b"][1]) % 32 == 0
+    assert (at["b"][0], (0x50000010 + at["b"][1]) % 32) == ("sram", 0)
     assert {pool for name, (pool, _) in at.items() if name != "b"} == {"tcm"}
     text = http.post("plan", {"buffers": buffers, "pools": pools}, accept="text/plain").text
     assert "| tcm" in text
@@ -124,7 +122,7 @@ THREE = {"buffers": [lives("a", 700, 0, 3), lives("b", 350, 2, 5), lives("c", 35
 
 
 def test_s1_02_memories_are_counted_from_one(http: Http) -> None:
-    answer = http.post_question("plan", THREE, format="exir", solver=POSITION_BASED)
+    answer = http.ask("plan", THREE, format="exir", solver=POSITION_BASED)
     assert {row["id"]: row["mem_id"] for row in answer["specs"]} == {"a": 1, "b": 2, "c": 1}
     assert len(answer["bufsizes"]) == 3
 
@@ -133,10 +131,8 @@ def test_s1_02_memories_are_counted_from_one(http: Http) -> None:
 def test_s1_03_an_aligned_offset_is_the_next_multiple_of_the_alignment(http: Http, solver: str) -> None:
     for alignment in (1, 3, 8, 48):
         problem = {"buffers": [lives("a", 33, 0, 1), lives("b", 20, 0, 1)], "pools": memories(500, alignment=alignment)}
-        assert placements_of(http, problem, solver) == {
-            "a": ("m1", 0),
-            "b": ("m1", (33 + alignment - 1) // alignment * alignment),
-        }
+        above = (33 + alignment - 1) // alignment * alignment
+        assert placements_of(http, problem, solver) == {"a": ("m1", 0), "b": ("m1", above)}
 
 
 def export_network() -> Any:
@@ -163,8 +159,7 @@ def plan_program(edge: Any, **options: Any) -> Any:
 
     algorithm = MemplanAlgorithm()
     planning = MemoryPlanningPass(memory_planning_algo=algorithm, **options)
-    program = edge.to_executorch(ExecutorchBackendConfig(memory_planning_pass=planning))
-    return algorithm, program
+    return algorithm, edge.to_executorch(ExecutorchBackendConfig(memory_planning_pass=planning))
 
 
 @pytest.mark.slow
@@ -195,18 +190,18 @@ def test_s1_07_greedy_by_size_matches_the_source_document_and_the_literal_paper_
     for seed in range(10):
         rows = draw_rows(random.Random(seed))
         problem = {"buffers": rows, "interval": "closed"}
-        answer = http.post_question("plan", problem, solver="reference:cadence-greedy-by-size-paper-literal")
+        answer = http.ask("plan", problem, solver="reference:cadence-greedy-by-size-paper-literal")
         assert answer["peak"] == sum(row["size"] for row in rows)
 
 
 def test_s1_08_plans_satisfy_both_memory_and_buffer_alignment(http: Http) -> None:
     buffers = [lives("a", 5, 0, 2), lives("b", 5, 0, 2, alignment=64)]
     problem = {"buffers": buffers, "pools": memories(500, alignment=48)}
-    message = http.post_question("plan", problem, solver=BY_SIZE)["explanation"]["message"]
+    message = http.ask("plan", problem, solver=BY_SIZE)["explanation"]["message"]
     assert 'buffer "b": must have an address that its alignment divides, got offset 48' in message
-    for offset in offsets(http.post_question("plan", problem)).values():
+    for offset in offsets(http.ask("plan", problem)).values():
         assert offset % 48 == 0
-    assert offsets(http.post_question("plan", problem))["b"] % 192 == 0
+    assert offsets(http.ask("plan", problem))["b"] % 192 == 0
 
 
 def chain(*steps: int) -> list[Row]:
@@ -222,9 +217,7 @@ def chain(*steps: int) -> list[Row]:
 )
 def test_s1_09_a_chain_of_relative_buffers_keeps_its_distances_to_the_root(http: Http, solver: str) -> None:
     needs_engine(solver)
-    answer = http.post_question(
-        "plan", {"buffers": [*chain(8, 12, -4), lives("other", 28, 0, 5)]}, solver=solver, time_limit_s=5
-    )
+    answer = http.ask("plan", {"buffers": [*chain(8, 12, -4), lives("other", 28, 0, 5)]}, solver=solver, time_limit_s=5)
     at = offsets(answer)
     assert [at[f"r{k}"] - at["r0"] for k in range(4)] == [0, 8, 20, 16]
     assert answer["peak"] == 68
@@ -239,10 +232,7 @@ def test_s1_10_buffers_avoid_their_forbidden_memories(http: Http) -> None:
 
 
 def test_s1_11_relative_locations_that_cannot_be_resolved_are_refused(http: Http) -> None:
-    circle = [
-        lives("a", 8, 0, 1, relative={"to": "b", "offset": 8}),
-        lives("b", 8, 0, 1, relative={"to": "a", "offset": 8}),
-    ]
+    circle = [lives(one, 8, 0, 1, relative={"to": other, "offset": 8}) for one, other in ("ab", "ba")]
     refused = http.post("plan", {"buffers": circle})
     assert refused.status_code == 422
     assert "must not lead back to itself" in refused.json()["detail"]
@@ -288,54 +278,44 @@ def test_s1_13_pins_are_kept_and_views_outside_their_buffer_refused(http: Http) 
 
 def test_s1_14_closed_lifetimes_overlap_at_a_common_end_and_start(http: Http, command: Command) -> None:
     rows = [lives("a", 40, 0, 3), lives("b", 16, 3, 5), lives("c", 8, 5, 5)]
-    assert http.post_question("plan", {"buffers": rows, "interval": "closed"})["peak"] == 56
-    assert http.post_question("plan", {"buffers": rows[:2]})["peak"] == 40
+    assert http.ask("plan", {"buffers": rows, "interval": "closed"})["peak"] == 56
+    assert http.ask("plan", {"buffers": rows[:2]})["peak"] == 40
     problem = command.file("problem.json", {"buffers": rows, "interval": "closed"})
     wrong = {"placements": [{"id": name, "pool": "default", "offset": 0} for name in "abc"]}
     ran = command("verify", problem, command.file("wrong.json", wrong), "--format", "json")
     assert ran.status == 3
-    assert {frozenset((row["first"], row["second"])) for row in ran.answer["violations"]} == {
-        frozenset("ab"),
-        frozenset("bc"),
-    }
+    pairs = {frozenset((row["first"], row["second"])) for row in ran.answer["violations"]}
+    assert pairs == {frozenset("ab"), frozenset("bc")}
 
 
 def test_s1_15_an_infeasible_problem_is_an_answer_with_its_reason(http: Http) -> None:
-    answer = http.post_question(
-        "plan", {"buffers": [lives("a", 300, 0, 2), lives("b", 200, 1, 3)], "pools": memories(400)}
-    )
+    answer = http.ask("plan", {"buffers": [lives("a", 300, 0, 2), lives("b", 200, 1, 3)], "pools": memories(400)})
     assert (answer["status"], answer["placements"]) == ("infeasible", [])
     assert "500 bytes would do" in answer["explanation"]["message"]
     # Three conflicting buffers of apache/tvm's test_tir_usmp_algo.py: any two already exceed 10 bytes.
     three = [{"id": f"bi_{name}", "size": 10} for name in "abc"]
     pairs = [["bi_a", "bi_b"], ["bi_b", "bi_c"], ["bi_c", "bi_a"]]
     for size, count in ((10, 2), (20, 3), (29, 3)):
-        reason = http.post_question("plan", {"buffers": three, "conflicts": pairs, "pools": memories(size)})[
-            "explanation"
-        ]
+        reason = http.ask("plan", {"buffers": three, "conflicts": pairs, "pools": memories(size)})["explanation"]
         assert (len(reason["buffers"]), reason["needed"], reason["irreducible"]) == (count, 30, True)
 
 
 def test_s1_16_sizes_count_the_bytes_that_buffers_use(http: Http) -> None:
-    assert http.post_question("plan", THREE, format="exir", solver=POSITION_BASED)["bufsizes"] == [0, 700, 350]
-    pools = http.post_question("plan", THREE, solver=POSITION_BASED)["pools"]
-    assert [pool["used"] for pool in pools] == [700, 350]
+    assert http.ask("plan", THREE, format="exir", solver=POSITION_BASED)["bufsizes"] == [0, 700, 350]
+    assert [pool["used"] for pool in http.ask("plan", THREE, solver=POSITION_BASED)["pools"]] == [700, 350]
 
 
 def test_s1_17_each_memory_has_its_peak(http: Http) -> None:
-    assert http.post_question("plan", THREE, format="exir", solver=POSITION_BASED)["peak_memory_usages_per_memory"] == [
-        700,
-        350,
-    ]
+    assert http.ask("plan", THREE, format="exir", solver=POSITION_BASED)["peak_memory_usages_per_memory"] == [700, 350]
 
 
 def test_s1_18_the_peak_over_time_has_its_node_and_bounds(http: Http) -> None:
-    answer = http.post_question("plan", THREE, format="exir", solver=POSITION_BASED)
+    answer = http.ask("plan", THREE, format="exir", solver=POSITION_BASED)
     assert answer["peak_memory_usage"] == {"bytes": 1050, "node": 2}
     for seed in range(10):
         rows = draw_rows(random.Random(seed))
         problem = {"buffers": rows, "pools": memories(100, 4096), "interval": "closed"}
-        answer = http.post_question("plan", problem, format="exir", solver=BY_SIZE)
+        answer = http.ask("plan", problem, format="exir", solver=BY_SIZE)
         peaks = answer["peak_memory_usages_per_memory"]
         assert min(peaks) <= answer["peak_memory_usage"]["bytes"] <= sum(peaks)
         # By definition, the maximum of live bytes over time, summed over all memories.
@@ -395,14 +375,10 @@ def test_s1_21_memplan_is_a_planning_algorithm_of_executorch() -> None:
 
 def test_s1_22_a_failed_offset_in_one_memory_does_not_affect_the_next_memory(http: Http) -> None:
     # x fits below the pin, but its aligned end 16 exceeds m1; in m2, offset 0 is taken.
-    buffers = [
-        lives("pin", 5, 0, 2, pools=["m1"], offset=10),
-        lives("taken", 32, 0, 2, pools=["m2"]),
-        lives("x", 10, 0, 2),
-    ]
+    pin, taken = lives("pin", 5, 0, 2, pools=["m1"], offset=10), lives("taken", 32, 0, 2, pools=["m2"])
+    buffers = [pin, taken, lives("x", 10, 0, 2)]
     problem = {"buffers": buffers, "pools": memories(15, 4096, alignment=16)}
-    refused = http.post_question("plan", problem, solver=BY_SIZE)
-    assert refused["placements"] == []  # 10 is no multiple of 16
+    assert http.ask("plan", problem, solver=BY_SIZE)["placements"] == []  # 10 is no multiple of 16
     for row in buffers[:1]:
         row["offset"] = 0
     assert placements_of(http, problem, BY_SIZE)["x"] == ("m2", 32)

@@ -21,9 +21,8 @@ BLOCK = function(
     op("p -> t1"), op("t1 -> m"), call("leaf", "m -> n"), op("n -> t2"), op("t2 -> q"), takes="p", gives="q",
     p=10, q=10, m=10, n=10, t1=200, t2=200,
 )  # fmt: skip
-MAIN = function(
-    call("block", "x -> y"), op("y -> z"), call("block", "z -> w"), takes="x", gives="w", x=10, y=10, z=10, w=10
-)
+SIZES: dict[str, Any] = dict.fromkeys("xyzw", 10)
+MAIN = function(call("block", "x -> y"), op("y -> z"), call("block", "z -> w"), takes="x", gives="w", **SIZES)
 CALLS = operations(main=MAIN, block=BLOCK, leaf=LEAF)
 """`main` calls `block` twice; `block` has two temporaries of disjoint lifetimes, and calls `leaf` between them."""
 
@@ -38,9 +37,8 @@ def steps_of(program: Row, name: str = "main", path: str = "main/", actual: Row 
         if "call" in statement:
             callee = program["functions"][statement["call"]]
             formal = (*callee["params"], *callee["results"])
-            inner = dict(
-                zip(formal, [names[each] for each in (*statement["inputs"], *statement["outputs"])], strict=True)
-            )
+            passed = (*statement["inputs"], *statement["outputs"])
+            inner = dict(zip(formal, [names[each] for each in passed], strict=True))
             steps += steps_of(program, statement["call"], f"{path}{k}:{statement['call']}/", inner)
         else:
             steps.append({names[each] for each in (*statement["inputs"], *statement["outputs"])})
@@ -79,21 +77,18 @@ def lifetimes(answer: Row) -> dict[str, tuple[int, int]]:
 
 
 def test_s2_01_lifetimes_follow_from_calls_over_functions(http: Http) -> None:
-    assert lifetimes(http.post_question("liveness", CALLS)) == lives_of(CALLS)
+    assert lifetimes(http.ask("liveness", CALLS)) == lives_of(CALLS)
     for seed in range(12):
         drawn = random_calls(seed)
-        assert lifetimes(http.post_question("liveness", drawn)) == lives_of(drawn), seed
+        assert lifetimes(http.ask("liveness", drawn)) == lives_of(drawn), seed
 
 
 def test_s2_02_temporaries_are_lifted_to_the_call(http: Http) -> None:
-    found = lifetimes(http.post_question("liveness", CALLS, temporaries="lifted"))
-    whole = {
-        name: life for name, life in lifetimes(http.post_question("liveness", CALLS)).items() if "0:block/" in name
-    }
+    found = lifetimes(http.ask("liveness", CALLS, temporaries="lifted"))
+    whole = {name: life for name, life in lifetimes(http.ask("liveness", CALLS)).items() if "0:block/" in name}
     begins, ends = 0, 6  # the six steps of the first call
-    assert {name: found[name] for name in whole} == {
-        name: (begins, ends) if "leaf" not in name else (2, 4) for name in whole
-    }
+    wanted = {name: (2, 4) if "leaf" in name else (begins, ends) for name in whole}
+    assert {name: found[name] for name in whole} == wanted
 
 
 def test_s2_03_programs_are_built_in_python_in_a_few_lines() -> None:
@@ -109,10 +104,10 @@ def test_s2_03_programs_are_built_in_python_in_a_few_lines() -> None:
 
 
 def test_s2_04_temporaries_of_a_call_that_are_never_alive_together_are_not_added_up(http: Http) -> None:
-    readings = http.post_question("liveness", CALLS)["readings"]
+    readings = http.ask("liveness", CALLS)["readings"]
     alive = {(row["temporaries"], row["liveness"]): (row["live_bytes"], row["lost_bytes"]) for row in readings}
     lives = lives_of(CALLS)
-    sizes = {row["id"]: row["size"] for row in http.post_question("liveness", CALLS)["problem"]["buffers"]}
+    sizes = {row["id"]: row["size"] for row in http.ask("liveness", CALLS)["problem"]["buffers"]}
     most = max(sum(sizes[name] for name, (low, high) in lives.items() if low <= t < high) for t in range(-1, 13))
     assert alive["nested", "usage"] == (most, 0)
     assert most == 210
@@ -123,43 +118,36 @@ def test_s2_04_temporaries_of_a_call_that_are_never_alive_together_are_not_added
 def test_s2_05_usage_lifetimes_start_at_the_first_use_and_scope_lifetimes_at_the_alloc(http: Http) -> None:
     body = [{"alloc": ["a"]}, op("x -> b"), op("b -> a"), op("a -> y"), {"free": ["a"]}]
     main = function(*body, takes="x", gives="y", x=10, y=10, a=100, b=40)
-    by = {
-        reading: lifetimes(http.post_question("liveness", operations(main=main), liveness=reading))
-        for reading in ("usage", "scope")
-    }
+    asked = operations(main=main)
+    by = {reading: lifetimes(http.ask("liveness", asked, liveness=reading)) for reading in ("usage", "scope")}
     assert by["usage"]["main/a"] == (2, 4)  # the alloc statement counts as a step
     assert by["scope"]["main/a"] == (0, 4)
-    readings = http.post_question("liveness", operations(main=main))["readings"]
+    readings = http.ask("liveness", operations(main=main))["readings"]
     assert [row["lost_bytes"] > 0 for row in readings if row["liveness"] == "scope"] == [True, True]
 
 
 def test_s2_06_functions_with_no_one_and_many_temporaries_are_counted(http: Http) -> None:
-    assert http.post_question("liveness", CALLS)["temporaries"] == {"none": 0, "one": 1, "many": 1}
+    assert http.ask("liveness", CALLS)["temporaries"] == {"none": 0, "one": 1, "many": 1}
 
 
 def test_s2_07_temporaries_at_any_call_depth_are_analysed(http: Http) -> None:
     depth = 12
-    inner = {
-        f"f{k}": function(
-            op("p -> a"), call(f"f{k + 1}", "a -> b"), op("b -> q"), takes="p", gives="q", p=8, q=8, a=8, b=8
-        )
-        for k in range(depth)
-    }
+    bodies = [(op("p -> a"), call(f"f{k + 1}", "a -> b"), op("b -> q")) for k in range(depth)]
+    inner = {f"f{k}": function(*body, takes="p", gives="q", p=8, q=8, a=8, b=8) for k, body in enumerate(bodies)}
     leaf = function(op("p -> q", temporaries="t"), takes="p", gives="q", p=8, q=8, t=100)
     main = function(call("f0", "x -> y"), takes="x", gives="y", x=8, y=8)
-    found = http.post_question("liveness", operations(main=main, **inner, **{f"f{depth}": leaf}))
+    found = http.ask("liveness", operations(main=main, **inner, **{f"f{depth}": leaf}))
     path = "main/0:f0/" + "".join(f"1:f{k}/" for k in range(1, depth + 1))
     assert found["workspace"] == {"live_bytes": 116, "time": depth, "path": path + "0", "any_order_live_bytes": 116}
     assert f"{path}t" in lifetimes(found)
 
 
 def test_s2_08_events_and_frees_follow_the_last_use(http: Http) -> None:
-    found = http.post_question("liveness", CALLS)
+    found = http.ask("liveness", CALLS)
     lives = lives_of(CALLS)
     events = {(event["time"], event["kind"], event["buffer"]) for event in found["events"]}
-    assert events == {(low, "alloc", name) for name, (low, _) in lives.items()} | {
-        (high, "kill", name) for name, (_, high) in lives.items()
-    }
+    begun = {(low, "alloc", name) for name, (low, _) in lives.items()}
+    assert events == begun | {(high, "kill", name) for name, (_, high) in lives.items()}
     freed = {row["buffer"]: row["path"] for row in found["insert_free"]}
     paths = [step["path"] for step in found["steps"]]
     own = {name for name in lives if name not in ("main/x", "main/w")}
@@ -180,7 +168,7 @@ def test_s2_09_lifting_at_most_one_temporary_wastes_no_bytes(http: Http) -> None
             *(call(f"f{k}", f"{names[k]} -> {names[k + 1]}") for k in range(4)),
             takes="x", gives="y", constants="", **dict.fromkeys(names, 8),
         )  # fmt: skip
-        readings = http.post_question("liveness", operations(main=main, **leaves))["readings"]
+        readings = http.ask("liveness", operations(main=main, **leaves))["readings"]
         assert [row["live_bytes"] for row in readings if row["liveness"] == "usage"] == [16 + max(sizes.values())] * 2
 
 
@@ -206,7 +194,7 @@ MOBILENET = operations(
 
 
 def test_s2_10_several_allocations_of_a_function_as_in_usmps_tests(http: Http, command: Command) -> None:
-    found = http.post_question("liveness", MOBILENET, plan_inputs="false", plan_outputs="false")
+    found = http.ask("liveness", MOBILENET, plan_inputs="false", plan_outputs="false")
     assert found["workspace"]["live_bytes"] == 1_117_718
     assert {row["temporaries"]: row["live_bytes"] for row in found["readings"] if row["liveness"] == "usage"} == {
         "nested": 1_117_718, "lifted": 1_117_718 + 301_056,
@@ -223,13 +211,13 @@ def test_s2_10_several_allocations_of_a_function_as_in_usmps_tests(http: Http, c
 
     unused = function(op("p -> q"), takes="p", gives="q", p=8, q=8, dummy=4)
     main = function(call("unused", "x -> y"), takes="x", gives="y", x=8, y=8)
-    assert http.post_question("liveness", operations(main=main, unused=unused))["unused"] == ["main/0:unused/dummy"]
+    assert http.ask("liveness", operations(main=main, unused=unused))["unused"] == ["main/0:unused/dummy"]
 
     # The program runs at the plan's addresses; with one buffer moved, the run names the overwritten buffer.
     program = command.file("program.json", CALLS)
     assert command("plan", program, "-o", "plan.json", "-q").status == 0
     assert command("liveness", program, "--plan", "plan.json").answer["shadow"] == {"intact": True, "clobbered": []}
-    plan = http.post_question("plan", CALLS)
+    plan = http.ask("plan", CALLS)
     at = offsets(plan)
     for row in plan["placements"]:
         if row["id"] == "main/0:block/m":
@@ -241,7 +229,7 @@ def test_s2_10_several_allocations_of_a_function_as_in_usmps_tests(http: Http, c
 
 
 def test_s2_11_planning_each_function_separately_wastes_bytes(http: Http) -> None:
-    peaks = http.post_question("liveness", CALLS, compare="true", time_limit_s=5)["peaks"]
+    peaks = http.ask("liveness", CALLS, compare="true", time_limit_s=5)["peaks"]
     by = {(row["planning"], row["temporaries"], row["liveness"]): row["peak"] for row in peaks}
     assert by["global", "nested", "usage"] == 210
     # Planned separately, a block needs 210 bytes in addition to its input and output.
@@ -250,6 +238,6 @@ def test_s2_11_planning_each_function_separately_wastes_bytes(http: Http) -> Non
 
 
 def test_s2_12_each_call_of_a_function_has_its_own_buffers(http: Http) -> None:
-    found = lifetimes(http.post_question("liveness", CALLS))
+    found = lifetimes(http.ask("liveness", CALLS))
     assert {name for name in found if name.endswith("/t1")} == {"main/0:block/t1", "main/2:block/t1"}
     assert {name for name in found if "leaf" in name} == {"main/0:block/2:leaf/s", "main/2:block/2:leaf/s"}

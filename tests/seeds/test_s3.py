@@ -14,23 +14,20 @@ from memplan.solvers.search.control import Control
 from tests.support.networks import NETWORKS, Network, five_operations, two_convolutions
 from tests.support.seed_entrances import Command, Http
 
-GAP8 = {
-    "memories": [{"name": "L1", "capacity": 65536, "alignment": 4}, {"name": "L2"}],
-    "links": [{"bandwidth": 8, "latency": 100}],
-    "engine": {"native": [1, 1], "rate": 16},
-}
+MEMORIES = [{"name": "L1", "capacity": 65536, "alignment": 4}, {"name": "L2"}]
+ENGINE = {"native": [1, 1], "rate": 16}
+GAP8 = {"memories": MEMORIES, "links": [{"bandwidth": 8, "latency": 100}], "engine": ENGINE}
 Answer = dict[str, Any]
 
 
 def body(graph: OperationGraph) -> Answer:
-    """Return a graph as JSON."""
     content: Answer = from_json(write_graph(graph))
     return content
 
 
 def ask_cascade(http: Http, graph: OperationGraph | Answer, **options: Any) -> Answer:
     given = body(graph) if isinstance(graph, OperationGraph) else graph
-    answer: Answer = http.post_question("cascade", {"graph": given, "options": options})
+    answer: Answer = http.ask("cascade", {"graph": given, "options": options})
     return answer
 
 
@@ -122,8 +119,7 @@ def test_s3_05_cascades_of_mobilenet_and_vgg_need_at_most_a_third(http: Http, na
 
 
 def test_s3_06_a_cascade_lists_parts_of_operations_with_ranges_and_costs(http: Http) -> None:
-    graph = five_operations()
-    point = ask_cascade(http, graph, macs=1.0, stripe="2")["points"][-1]
+    point = ask_cascade(http, five_operations(), macs=1.0, stripe="2")["points"][-1]
     counted = runs = 0
     for region in point["regions"]:
         for v, made in region["ranges"].items():
@@ -192,26 +188,20 @@ def test_s3_11_ragged_steps_and_the_waste_of_padding_them_are_counted(http: Http
     # 24 rows split into four stripes of 5 and one of 4; 24 columns into three of 7 and one of 3.
     assert (len(made), sum(made), sum(area < 35 for area in made)) == (20, 576, 8)
     assert (region["ragged"], region["waste"]) == (8, round(len(made) * 35 / 576 - 1, 6))
-    assert [point["regions"][0]["ragged"] for point in ask_cascade(http, two_convolutions(), stripe="6")["points"]] == [
-        0
-    ]
+    even = ask_cascade(http, two_convolutions(), stripe="6")["points"]
+    assert [point["regions"][0]["ragged"] for point in even] == [0]
 
 
 def test_s3_12_regions_are_proposed_for_operations_of_any_kind(http: Http) -> None:
     answer = ask_cascade(http, five_operations(), macs=1.0)
     groups = [[answer["operations"][v]["kind"] for v in region["ops"]] for region in answer["points"][-1]["regions"]]
     assert groups == [["conv2d", "my.median", "conv2d", "conv2d", "relu"]]
-    cut = ask_cascade(http, five_operations(), macs=1.0, longest=3)
-    assert cut["points"][-1]["regions"][0]["ops"] == [0, 1, 2]
+    assert ask_cascade(http, five_operations(), macs=1.0, longest=3)["points"][-1]["regions"][0]["ops"] == [0, 1, 2]
 
 
 def test_s3_13_a_cascade_sweep_varies_compiler_parameters(http: Http) -> None:
-    sweep: dict[str, list[Any]] = {
-        "longest": [2, 5],
-        "rolling": [True, False],
-        "orders": ["given", "depth-first"],
-        "stripe": [1, "6x6"],
-    }
+    sweep: dict[str, list[Any]] = {"longest": [2, 5], "rolling": [True, False]}
+    sweep |= {"orders": ["given", "depth-first"], "stripe": [1, "6x6"]}
     graph = five_operations()
     answer = ask_cascade(http, graph, sweep=sweep)
     assert [tuple(row["values"].values()) for row in answer["swept"]] == list(product(*sweep.values()))
@@ -243,10 +233,8 @@ def test_s3_15_cascades_do_not_depend_on_the_names_of_operation_kinds(http: Http
 
 
 def test_s3_16_the_front_contains_all_undominated_points(http: Http) -> None:
-    two, three = (
-        ask_cascade(http, five_operations()),
-        ask_cascade(http, five_operations(), objectives=["peak", "macs", "traffic"]),
-    )
+    two = ask_cascade(http, five_operations())
+    three = ask_cascade(http, five_operations(), objectives=["peak", "macs", "traffic"])
     costs = [(point["peak"], point["macs"], point["traffic"]) for point in three["points"]]
     assert not any(a != b and all(p <= q for p, q in zip(a, b, strict=True)) for a in costs for b in costs)
     assert set(front(two)) <= {cost[:2] for cost in costs}
@@ -277,7 +265,7 @@ def test_s3_19_link_time_follows_bandwidth_latency_and_burst_size(http: Http) ->
     graph = body(five_operations())
     machine = copy.deepcopy(GAP8) | {"links": [{"bandwidth": 0.5, "latency": 100, "burst": 64}]}
     options = {"pools": ["L1=16KiB", "L2=1MiB"], "macs": 1.0}
-    points = http.post_question("cascade", {"graph": graph, "target": machine, "options": options})["points"]
+    points = http.ask("cascade", {"graph": graph, "target": machine, "options": options})["points"]
     layers = points[-1]
     assert [region["kind"] for region in layers["regions"]] == ["whole"] * 5
 
@@ -342,8 +330,7 @@ def test_s3_23_regions_do_not_cross_labels(http: Http) -> None:
     for v, row in enumerate(graph["ops"]):
         row.setdefault("attributes", {})["label"] = "npu" if v < 3 else "cpu"
     point = ask_cascade(http, graph, macs=1.0)["points"][-1]
-    assert point["peak"] == 50_880
-    assert point["regions"][0]["ops"] == [0, 1, 2]
+    assert (point["peak"], point["regions"][0]["ops"]) == (50_880, [0, 1, 2])
     assert all(max(region["ops"]) < 3 or min(region["ops"]) >= 3 for region in point["regions"])
 
 
@@ -357,8 +344,7 @@ def test_s3_24_peaks_with_bricks_of_16_channels_do_not_exceed_those_of_tvm(http:
 
 
 def test_s3_25_cascade_supports_two_pools_and_a_time_limit(http: Http) -> None:
-    answer = ask_cascade(http, graph_of_five(), pools=["fast=8192", "slow=1MiB"])
-    points = answer["points"]
+    points = ask_cascade(http, graph_of_five(), pools=["fast=8192", "slow=1MiB"])["points"]
     assert [point["peak"] for point in points[:3]] == [6_144, 3_840, 2_480]
     assert all(point["used"]["fast"] == point["peak"] <= 8_192 for point in points)
     assert all(point["pools"][name] == "fast" for point in points for name in point["pools"] if ".r" in name)

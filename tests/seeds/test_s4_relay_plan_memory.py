@@ -39,12 +39,12 @@ TEST_PLAN_MEMORY = program(
 
 
 def storages(http: Http, operations: Row, match_range: int = 16) -> Any:
-    return http.post_question("liveness", operations, match_range=match_range)["storages"]
+    return http.ask("liveness", operations, match_range=match_range)["storages"]
 
 
 def test_s4_01_relay_storage_tokens_are_available_as_a_reference_planner(http: Http) -> None:
     rows = [(40, k, k + 2) for k in range(5)]
-    answer = http.post_question("plan", problem_of(*rows), solver="reference:relay-storage-tokens")
+    answer = http.ask("plan", problem_of(*rows), solver="reference:relay-storage-tokens")
     assert offsets(answer) == {"a": 0, "b": 40, "c": 0, "d": 40, "e": 0}
     assert answer["solver"] == "reference:relay-storage-tokens"
 
@@ -76,7 +76,7 @@ def test_s4_04_tuples_and_tuple_items_use_the_storage_tokens_of_their_fields(com
 
 def test_s4_05_an_unused_output_is_released_immediately(http: Http) -> None:
     rows = [floats(name, 8) for name in ("x", "orphan", "a", "b")]
-    answer = http.post_question("liveness", program(rows, [("x", "orphan a"), ("a", "b")], "b"), match_range=16)
+    answer = http.ask("liveness", program(rows, [("x", "orphan a"), ("a", "b")], "b"), match_range=16)
     assert answer["orphans"] == ["main/orphan"]
     assert [(row["start"], row["end"]) for row in answer["problem"]["buffers"] if "orphan" in row["id"]] == [(0, 1)]
     assert answer["storages"]["expected_uses"]["orphan"] == [0]
@@ -116,9 +116,9 @@ def test_s4_07_match_range_limits_the_reuse_of_storage_tokens(
 def test_s4_08_tensor_sizes_follow_bits_and_lanes_of_the_type_and_alignment(http: Http) -> None:
     types = {"int4": 2, "int4x8": 12, "float16x4": 24, "bool": 3, "bfloat16": 6, "float32": 12}
     rows = [{"id": dtype, "dtype": dtype, "shape": [3]} for dtype in types]
-    made = http.post_question("liveness", program(rows, [("", " ".join(types))], "", ""))["problem"]["buffers"]
+    made = http.ask("liveness", program(rows, [("", " ".join(types))], "", ""))["problem"]["buffers"]
     assert {row["id"].removeprefix("main/"): row["size"] for row in made} == types
-    words = http.post_question("plan", problem_of((5, 0, 2), (3, 0, 2), pools=[{"alignment": 4}]))
+    words = http.ask("plan", problem_of((5, 0, 2), (3, 0, 2), pools=[{"alignment": 4}]))
     assert sorted(offsets(words).values()) in ([0, 4], [0, 8])
 
 
@@ -141,7 +141,7 @@ def test_s4_09_an_unknown_dimension_is_reported_and_can_be_given(http: Http) -> 
     refused = http.post("plan", OPEN)
     assert refused.status_code == 400
     assert 'got none for "N"; give it' in refused.json()["detail"]
-    assert http.post_question("plan", OPEN, dims="N=4")["peak"] == 2 * 4 * 64 * 4
+    assert http.ask("plan", OPEN, dims="N=4")["peak"] == 2 * 4 * 64 * 4
 
 
 def test_s4_10_variable_shapes_have_offsets_computed_at_run_time(http: Http) -> None:
@@ -150,7 +150,7 @@ def test_s4_10_variable_shapes_have_offsets_computed_at_run_time(http: Http) -> 
         {"id": "b", "size": "8*n", "start": 1, "end": 3},
         {"id": "c", "size": "900", "start": 2, "end": 4},
     ]
-    answer = http.post_question("shapes", {"buffers": rows, "symbols": {"n": {"min": 1, "max": 512}}}, to="python")
+    answer = http.ask("shapes", {"buffers": rows, "symbols": {"n": {"min": 1, "max": 512}}}, to="python")
     assert answer["status"] == "optimal"
     computed: Row = {}
     exec(answer["source"], computed)
@@ -165,9 +165,9 @@ def test_s4_11_one_plan_is_exported_to_several_backends_and_branches_share_bytes
     rows = [floats(name, 25) for name in ("x", "then", "else", "y")]
     branches = [[call_of("x", "then"), call_of("then", "y")], [call_of("x", "else"), call_of("else", "y")]]
     main = {"params": ["x"], "results": ["y"], "buffers": rows, "body": [{"branches": branches, "inputs": ["x"]}]}
-    found = http.post_question("liveness", {"functions": {"main": main}})
+    found = http.ask("liveness", {"functions": {"main": main}})
     path = command.file("problem.json", found["problem"] | {"pools": [{"base_address": 0x20000000}]})
-    assert http.post_question("plan", found["problem"])["peak"] == 200
+    assert http.ask("plan", found["problem"])["peak"] == 200
     for target in ("arena.c", "arena.ld", "plan.mlf.json", "malloc.c"):
         to = {"plan.mlf.json": "mlf", "malloc.c": "malloc-c"}.get(target)
         assert command("convert", path, "-o", target, *(("--to", to) if to else ()), "-q").status == 0
@@ -192,9 +192,9 @@ def test_s4_12_refused_requests_are_counted_by_field_and_reason(http: Http) -> N
 
 def test_s4_13_an_answer_can_be_reduced_to_selected_fields(http: Http) -> None:
     problem = problem_of((4, 0, 2), (4, 1, 3))
-    assert http.post_question("plan", problem, fields="status,peak") == {"status": "optimal", "peak": 8}
-    whole = http.post_question("plan", problem)
-    assert http.post_question("plan", problem, fields="-placements").keys() == whole.keys() - {"placements"}
+    assert http.ask("plan", problem, fields="status,peak") == {"status": "optimal", "peak": 8}
+    whole = http.ask("plan", problem)
+    assert http.ask("plan", problem, fields="-placements").keys() == whole.keys() - {"placements"}
     assert "did you mean peak" in http.post("plan", problem, fields="peek").json()["detail"]
 
 

@@ -15,11 +15,11 @@ Body = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Http:
-    """The service as an entrance: `post_question` returns an answer, and `post` the whole response, of any status."""
+    """The service as an entrance: `ask` returns an answer, and `post` the whole response, of any status."""
 
     client: TestClient
 
-    def post_question(self, name: str, body: Body | bytes, **query: Any) -> Any:
+    def ask(self, name: str, body: Body | bytes, **query: Any) -> Any:
         """Return the answer to `POST /v1/NAME`."""
         response = self.post(name, body, **query)
         assert response.status_code == 200, response.text

@@ -17,8 +17,7 @@ def test_memplan_cascade_prints_ranges_as_lines_of_their_ends(capfd: Captured) -
     (point,) = json.loads(capfd.readouterr().out)["points"]
     assert point["slides"] == [{"tensor": 0, "output": 4, "down": 2_814}]
     ranges = point["regions"][0]["ranges"]["1"]["rows"]
-    assert ranges["A"] == 1
-    assert ranges["top"] == 24
+    assert (ranges["A"], ranges["top"]) == (1, 24)
 
 
 def test_memplan_cascade_prints_a_readable_table_unless_quiet(tmp_path: Path, capfd: Captured) -> None:

@@ -30,8 +30,6 @@ Run = Callable[[bytes, int], MicroRun]
 
 
 class Form(NamedTuple):
-    """A form of a model: the name of its writer, and its file."""
-
     name: str
     data: bytes
 
@@ -39,12 +37,10 @@ class Form(NamedTuple):
 def forms(data: bytes, seconds: float) -> Iterator[Form]:
     """Yield the forms of a model that memplan writes; where it writes none, the model as given."""
     running = Control().begin(OrderOptions(time_limit_s=seconds))
-    best = FormSearch(data, ConvertOptions(time_limit_s=seconds), running)
-    yield Form("convert", best.run().data)
+    yield Form("convert", FormSearch(data, ConvertOptions(time_limit_s=seconds), running).run().data)
     reader = Reader()
     graph = read_graph(reader, data, "model.tflite")
-    ordered = write_model(reader, order(graph, OrderOptions(time_limit_s=seconds))).data
-    yield Form("order", ordered or data)
+    yield Form("order", write_model(reader, order(graph, OrderOptions(time_limit_s=seconds))).data or data)
     options = CascadeOptions(alignment=16, time_limit_s=seconds)
     try:
         model = model_in_parts(reader, graph, options)

@@ -34,9 +34,7 @@ OPERATORS = (
 
 @pytest.mark.parametrize("is_int8", [True, False], ids=["int8", "float32"])
 @pytest.mark.parametrize("names", OPERATORS, ids="-".join)
-def test_deployment_forms_of_a_model_run_with_equal_outputs_in_the_reported_bytes(
-    names: tuple[str, ...], is_int8: bool
-) -> None:
+def test_forms_of_a_model_run_with_equal_outputs_in_the_reported_bytes(names: tuple[str, ...], is_int8: bool) -> None:
     tally = Counter[str]()
     assert list(faults(micro_model(7, is_int8=is_int8, names=names, n=2), 0.4, tally, run_here)) == []
     assert tally["given models that run"] == 1
@@ -65,9 +63,7 @@ def test_a_uint8_image_is_cut_into_parts_after_its_conversion_to_int8(tmp_path: 
 
 
 @pytest.mark.slow
-def test_convert_falls_back_to_the_given_model_if_a_deployment_form_does_not_run(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_convert_falls_back_to_the_given_model_if_a_form_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     m = MicroModel((1, 16, 16, 4), is_int8=True)
     m.at = add_crossing(m)
     data = m.data()
@@ -76,8 +72,6 @@ def test_convert_falls_back_to_the_given_model_if_a_deployment_form_does_not_run
     # A fake runtime whose outputs are wrong in a smaller arena.
     monkeypatch.setattr(interpreter, "_RUN", interpreter._RUN.replace("model.get_output(k)", "np.array(arena_size)"))
     found = convert(data, None, options)
-    assert found.files[0].data == data
-    assert found.deployment is not None
-    assert (found.deployment.form, found.deployment.runs) == ("given", True)
+    assert (found.files[0].data, found.deployment.form, found.deployment.runs) == (data, "given", True)
     assert any("outputs differ" in note for note in found.deployment.notes)
     assert json.loads(found.model_dump_json())["deployment"]["measured"].startswith("measured by tflite_micro")

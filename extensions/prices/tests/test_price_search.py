@@ -24,26 +24,17 @@ def search_counted(problem: Problem, work: int = 100_000, limit_s: float = 600) 
 
 
 def test_a_price_search_with_counted_work_ends_when_no_work_is_left() -> None:
-    search = search_counted(
-        read_problem(public_problems.library_file("reuse/dsa-solver-lift_a.json")), work=1_000, limit_s=10
-    )
-    assert search is not None
-    assert search.stop_reason is None, "the clock ended it"
+    problem = read_problem(public_problems.library_file("reuse/dsa-solver-lift_a.json"))
+    assert search_counted(problem, work=1_000, limit_s=10).stop_reason is None, "the clock ended it"
 
 
 def test_a_price_search_with_counted_work_is_reproducible() -> None:
-    problem = Problem.model_validate(
-        {
-            "buffers": [{"id": k, "size": 3 + k % 4, "start": k % 11, "end": k % 11 + 2} for k in range(40)],
-            "reuse": [{"pairs": [[i, j] for j in range(40) for i in range(j) if (i + j) % 3], "cost": 1}],
-            "pools": [{"name": "ub", "size": 46}],
-            "objective": "cost",
-        }
+    problem = Problem(
+        buffers=[{"id": k, "size": 3 + k % 4, "start": k % 11, "end": k % 11 + 2} for k in range(40)],
+        reuse=[{"pairs": [[i, j] for j in range(40) for i in range(j) if (i + j) % 3], "cost": 1}],
+        pools=[{"name": "ub", "size": 46}],
+        objective="cost",
     )
     first, second = (search_counted(problem) for _ in range(2))
-    assert first is not None
-    assert second is not None
-    assert first.best is not None
-    assert second.best is not None
     assert first.best.offset.tolist() == second.best.offset.tolist()
     assert first.bound == second.bound

@@ -14,9 +14,8 @@ def min_extra_cost(graph: OperationGraph, costs: Sequence[int], budget: int) -> 
     graphs in which no tensor is written twice, and without control edges, are supported.
     """
     n, size = len(graph.ops), graph.size
-    given = frozenset(
-        t for t, maker in enumerate(graph.maker) if maker is None and (graph.readers[t] or t in graph.kept)
-    )
+    unmade = (t for t, maker in enumerate(graph.maker) if maker is None)
+    given = frozenset(t for t in unmade if graph.readers[t] or t in graph.kept)
     kept = frozenset(graph.kept)
     everything = frozenset(range(n))
     queue: list[tuple[int, int, frozenset[int], frozenset[int]]] = [(0, 0, frozenset(), given)]

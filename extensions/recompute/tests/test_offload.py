@@ -33,7 +33,6 @@ CHAIN: dict[str, Any] = {
 
 
 def offload_answer(graph: OperationGraph, **options: Any) -> Recomputed:
-    """Return the points of a graph with the given options, by counted work."""
     found = order(graph, OrderOptions(recompute=True, time_limit_s=2, deterministic=True, **options)).recomputed
     assert found is not None
     return found
@@ -129,9 +128,7 @@ def test_check_on_addresses_finds_bytes_overwritten_while_needed() -> None:
     with pytest.raises(
         OperationsError, match="must have intact copies of the values that it needs, got overwritten bytes"
     ):
-        check_on_addresses(
-            program, steps, copies, [apart[sent] if c == later else at for c, at in enumerate(apart)], {}
-        )
+        check_on_addresses(program, steps, copies, [apart[sent] if c == later else p for c, p in enumerate(apart)], {})
 
 
 def test_order_command_accepts_a_link_only_with_recompute(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

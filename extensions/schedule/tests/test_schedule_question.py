@@ -95,17 +95,13 @@ def test_the_offsets_of_a_given_schedule_are_verified(change: dict[str, int], se
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        (
-            None,
-            "target: is required, as a network does not describe the machine; `memplan examples` writes"
-            " an example, examples/schedules/gap8_like.json",
-        ),
-        (
-            "double_buffered.json",
-            "target.engine.rate: is required, as operations of a network have multiplications instead of times",
-        ),
+        (None,
+         "target: is required, as a network does not describe the machine; `memplan examples` writes"
+         " an example, examples/schedules/gap8_like.json"),
+        ("double_buffered.json",
+         "target.engine.rate: is required, as operations of a network have multiplications instead of times"),
     ],
-)
+)  # fmt: skip
 def test_schedule_requires_a_target_with_a_rate_of_arithmetic_for_a_network(name: str | None, sentence: str) -> None:
     target = None if name is None else Target.model_validate(example(name))
     with pytest.raises(ProblemError) as refused:

@@ -131,11 +131,9 @@ def test_of_too_many_live_sets_load_forms_keeps_only_the_largest(monkeypatch: py
     monkeypatch.setattr(certificate, "_MOST_CELLS", 1)
     few = lower_bound_forms(sized)
     assert len(few) == 1 < len(whole)
-    top = {name: row.max or 1 for name, row in sized.space.symbols.items()}
-    columns = sized.space.columns([top])
-    assert int(sized.space.values_at(few[0], columns)[0]) == max(
-        int(sized.space.values_at(form, columns)[0]) for form in whole
-    )
+    columns = sized.space.columns([{name: row.max or 1 for name, row in sized.space.symbols.items()}])
+    first, *others = (int(sized.space.values_at(form, columns)[0]) for form in (few[0], *whole))
+    assert first == max(others)
 
 
 def test_a_large_problem_raises_time_over_if_no_time_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,12 +160,9 @@ def test_an_answer_at_the_end_of_the_time_reports_that_less_was_proved_and_verif
 
 
 def test_no_ratio_is_proved_if_a_pin_is_above_a_bound_of_zero() -> None:
-    rows = [
-        {"id": "pinned", "size": "2*n", "start": 5, "end": 8, "offset": 2},
-        {"id": "free", "size": "2*n", "start": 5, "end": 7},
-    ]
-    problem = SymbolicProblem.model_validate({"symbols": {"n": {"min": 0, "max": 3}}, "alignment": 2, "buffers": rows})
-    found = shapes(problem)
+    free = {"id": "free", "size": "2*n", "start": 5, "end": 7}
+    rows = [{"id": "pinned", "size": "2*n", "start": 5, "end": 8, "offset": 2}, free]
+    found = shapes(SymbolicProblem(symbols={"n": {"min": 0, "max": 3}}, alignment=2, buffers=rows))
     assert (found.status, found.proof.ratio, found.proof.worst) == ("feasible", None, {"n": 0})
 
 
@@ -176,7 +171,6 @@ def test_an_order_above_all_live_sets_is_not_claimed_optimal() -> None:
     lives = {"s": (0, 4), "p": (3, 6), "q": (5, 6), "v": (1, 2)}
     rows = [{"id": k, "size": sizes[k], "start": lives[k][0], "end": lives[k][1]} for k in sizes]
     rows[3] |= {"alias_of": "q", "alias_offset": 0}
-    data = {"symbols": {"n": {"min": 1, "max": 8}}, "buffers": rows}
-    found = shapes(SymbolicProblem.model_validate(data))
+    found = shapes(SymbolicProblem(symbols={"n": {"min": 1, "max": 8}}, buffers=rows))
     assert found.status == "feasible"
     assert found.proof.worst_ratio == pytest.approx(1.5)

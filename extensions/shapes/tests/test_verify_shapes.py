@@ -32,7 +32,7 @@ def check_offsets(
 
 def problem_of(*rows: tuple[str, int, int], **symbols: Any) -> SymbolicProblem:
     buffers = [{"id": f"t{i}", "size": size, "start": start, "end": end} for i, (size, start, end) in enumerate(rows)]
-    return SymbolicProblem.model_validate({"symbols": symbols, "alignment": 64, "buffers": buffers})
+    return SymbolicProblem(symbols=symbols, alignment=64, buffers=buffers)
 
 
 def test_verify_shapes_rejects_an_arena_sized_for_the_smallest_batch() -> None:
@@ -52,9 +52,7 @@ def test_offsets_of_a_program_are_valid_in_its_arena_and_invalid_in_a_smaller_on
     for terms in found.programs[0].values:
         rows = [f"{sums[value]} + {found.sizes[size]}" for value, size in terms]
         sums.append(rows[0] if len(rows) == 1 else f"max({', '.join(rows)})" if rows else "0")
-    offsets: dict[str, int | str] = {
-        str(name): sums[at] for name, at in zip(found.ids, found.programs[0].which, strict=True)
-    }
+    offsets = {str(name): sums[at] for name, at in zip(found.ids, found.programs[0].which, strict=True)}
     arena = f"max({', '.join(found.bound)})" if len(found.bound) > 1 else found.bound[0]
     assert check_offsets(problem, offsets, arena).status == "valid"
     assert check_offsets(problem, offsets, f"{arena} - 4096").status == "invalid"
@@ -107,9 +105,8 @@ def answer_of(problem: dict[str, Any]) -> dict[str, Any]:
 
 
 def programs_in(answer: dict[str, Any]) -> OffsetPrograms:
-    return OffsetPrograms.model_validate_json(
-        json.dumps({name: answer[name] for name in ("sizes", "size_of", "programs")})
-    )
+    fields = {name: answer[name] for name in ("sizes", "size_of", "programs")}
+    return OffsetPrograms.model_validate_json(json.dumps(fields))
 
 
 def faults(problem: dict[str, Any], tally: Counter[str]) -> list[str]:
@@ -123,7 +120,7 @@ def faults(problem: dict[str, Any], tally: Counter[str]) -> list[str]:
         peak, offsets = evaluator.offsets(values)
         rows = zip(symbolic.buffers, offsets, strict=True)
         placements = [{"id": row.id, "pool": "default", "offset": offset} for row, offset in rows]
-        found += map(str, verify(plain, Plan.model_validate({"placements": placements})))
+        found += map(str, verify(plain, Plan(placements=placements)))
         least = solve(plain, time_limit_s=5)
         assert least.status == "optimal"
         assert least.peak is not None
@@ -167,9 +164,8 @@ def test_an_answer_contains_pins_aliases_and_conflicts_and_the_checker_needs_the
     answer = answer_of(RULES)
     assert answer["status"] == "optimal"
     assert answer["unchecked"] is None
-    _, (table, source, view, total, log) = Evaluator(
-        SymbolicProblem.model_validate(RULES), programs_in(answer)
-    ).offsets({"n": 3})
+    evaluator = Evaluator(SymbolicProblem.model_validate(RULES), programs_in(answer))
+    _, (table, source, view, total, log) = evaluator.offsets({"n": 3})
     assert (table, source, view, {total, log}) == (0, 64, 112, {64, 112})
     changes: list[dict[str, Any]] = [{"views": []}, {"pins": []}, {"apart": []}]
     changes += [{"views": [[2, 1, answer["pins"][0][1]]]}, {"pins": [[0, answer["size_of"][3]]]}]
@@ -180,20 +176,16 @@ def test_an_answer_contains_pins_aliases_and_conflicts_and_the_checker_needs_the
 @pytest.mark.parametrize(
     ("row", "rule"),
     [
-        (
-            {"id": "x", "size": 64, "start": 0, "end": 1, "offset": 48},
-            "buffers[5].offset: must be proved not to overlap",
-        ),
+        ({"id": "x", "size": 64, "start": 0, "end": 1, "offset": 48},
+         "buffers[5].offset: must be proved not to overlap"),
         ({"id": "x", "size": 64, "start": 0, "end": 1, "offset": "n"}, "buffers[5].offset: must be proved to be a"),
         ({"id": "x", "size": "n", "start": 0, "end": 1, "alias_of": "table"}, ""),
         ({"id": "x", "size": "2*n", "start": 0, "end": 1, "alias_of": "table"}, "must be proved to end inside"),
         ({"id": "x", "size": 1, "start": 0, "end": 1, "alias_of": "none"}, "buffers[5].alias_of: must be the id of"),
-        (
-            {"id": "x", "size": 1, "start": 0, "end": 1, "alias_of": "table", "offset": 0},
-            "not be given together with alias_of",
-        ),
+        ({"id": "x", "size": 1, "start": 0, "end": 1, "alias_of": "table", "offset": 0},
+         "not be given together with alias_of"),
     ],
-)
+)  # fmt: skip
 def test_pins_and_aliases_not_proved_valid_for_all_values_are_refused(row: dict[str, Any], rule: str) -> None:
     problem = RULES | {"buffers": [*RULES["buffers"], row]}
     if not rule:

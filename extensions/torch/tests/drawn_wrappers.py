@@ -71,12 +71,8 @@ def draw_wrapper(seed: int, version: str) -> Wrapper:
 
     size = [n * TYPES[dtype] for n in elements]
     live = max(sum(size[i] for i in range(k + 1) if last[i] >= k) for k in range(count))
-    return Wrapper(
-        _wrapper_bytes(how, dtype, [*statements(None)]),
-        sum(size),
-        live,
-        _wrapper_bytes(how, dtype, [*statements(thief)]),
-    )
+    right, wrong = (_wrapper_bytes(how, dtype, [*statements(name)]) for name in (None, thief))
+    return Wrapper(right, sum(size), live, wrong)
 
 
 def _wrapper_bytes(how: Dialect, dtype: str, lines: list[str]) -> bytes:
@@ -86,11 +82,8 @@ def _wrapper_bytes(how: Dialect, dtype: str, lines: list[str]) -> bytes:
     foot = ["def benchmark_compiled_module():", f"    {example}", "    return call([arg0_1])"]
     begin = ["arg0_1, = args", "args.clear()"]
     if not how.has_runner:
-        body = [
-            *begin,
-            "with torch.cuda._DeviceGuard(0):",
-            *(f"    {line}" for line in ["stream0 = get_raw_stream(0)", *lines]),
-        ]
+        inner = ["stream0 = get_raw_stream(0)", *lines]
+        body = [*begin, "with torch.cuda._DeviceGuard(0):", *(f"    {line}" for line in inner)]
         return "\n".join([*head, "def call(args):", *(f"    {line}" for line in body), *foot]).encode()
     result = lines[-1].removeprefix("return ")
     calls = [*begin, "partition0_args = [arg0_1]", f"{result} = self.partitions[0](partition0_args)", lines[-1]]

@@ -9,6 +9,7 @@ import pytest
 
 from memplan.api.cli.main import main
 
+Captured = pytest.CaptureFixture[str]
 GRAPHS = Path(__file__).parents[3] / "tests" / "models" / "ggml"
 
 
@@ -16,15 +17,13 @@ WEIGHTS, PEAK = 33_984, 802_816
 
 
 @pytest.mark.parametrize(("capacity", "fits", "status"), [(WEIGHTS + PEAK, True, 0), (WEIGHTS + PEAK - 1, False, 1)])
-def test_a_ggml_graph_fits_exactly_if_the_capacity_holds_its_weights_and_plan(
-    capacity: int, fits: bool, status: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_ggml_graph_needs_its_weights_and_plan(capacity: int, fits: bool, status: int, capsys: Captured) -> None:
     assert main(["fits", str(GRAPHS / "lenet.json"), "--capacity", str(capacity), "--format", "json"]) == status
     answer = json.loads(capsys.readouterr().out)
     assert (answer["fits"], answer["weights"], answer["peak"], answer["own_peak"]) == (fits, WEIGHTS, PEAK, 1_078_784)
 
 
-def test_a_ggml_graph_of_several_sizes_needs_the_option_dim(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_ggml_graph_of_several_sizes_needs_the_option_dim(capsys: Captured) -> None:
     graph = str(GRAPHS / "llama_block.json")
     assert main(["fits", graph, "--dim", "n_ctx=4096", "--format", "table"]) == 0
     assert "open: no capacity is given" in capsys.readouterr().out
@@ -45,16 +44,12 @@ def test_a_ggml_graph_of_several_sizes_needs_the_option_dim(capsys: pytest.Captu
         (("--dim", "n=8"), "dim: must not be given, as graphs of ggml at one size name no dimensions"),
     ],
 )
-def test_options_for_torch_steps_are_refused_for_ggml_graphs(
-    flags: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_options_of_torch_steps_are_refused_for_ggml(flags: tuple[str, ...], sentence: str, capsys: Captured) -> None:
     assert main(["fits", str(GRAPHS / "lenet.json"), *flags]) == 2
     assert sentence in capsys.readouterr().err
 
 
-def test_each_size_of_a_snapshot_changes_the_answer_or_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sizes_of_snapshots_change_answers_or_are_refused(tmp_path: Path, capsys: Captured) -> None:
     snapshot = tmp_path / "step.pickle"
     events = [{"action": "alloc", "addr": 0, "size": 512}, {"action": "free_completed", "addr": 0, "size": 512}]
     snapshot.write_bytes(pickle.dumps({"segments": [], "device_traces": [events]}))
@@ -74,11 +69,10 @@ def test_each_size_of_a_snapshot_changes_the_answer_or_is_refused(
     assert (status, "cublas-workspace: must be left out for a snapshot, whose blocks" in said) == (2, True)
 
 
-def test_the_command_shapes_plans_an_exported_program_for_all_sizes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_shapes_plans_an_exported_program_for_all_sizes(capsys: Captured) -> None:
     model = str(Path(__file__).parents[3] / "tests" / "models" / "exported.pt2")
     assert main(["shapes", model, "--symbol", "s77=4..64:4", "--format", "table"]) == 0
-    said = capsys.readouterr().out
-    assert said.startswith("optimal for all values of s77 from 4 to 64 by 4: 7 buffers, one order")
+    assert capsys.readouterr().out.startswith("optimal for all values of s77 from 4 to 64 by 4: 7 buffers, one order")
     assert main(["shapes", model, "--limits", "--within", "4KiB", "--symbol", "s77=2..", "--format", "table"]) == 0
     assert "s77 up to 84, which no plan can pass" in capsys.readouterr().out
     for wrong, sentence in (

@@ -49,8 +49,6 @@ def resnet(depth: int) -> Any:
 
 
 class Loss(nn.Module):  # type: ignore[misc]  # the package is untyped
-    """A model that returns the cross-entropy loss of a classifier."""
-
     def __init__(self, model: Any) -> None:
         super().__init__()
         self.model = model

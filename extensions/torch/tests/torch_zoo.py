@@ -285,8 +285,7 @@ def encoder() -> Made:
 
 
 def translator() -> Made:
-    model = nn.Transformer(16, 4, 1, 1, 32, batch_first=True)
-    return model, (torch.randn(2, 10, 16), torch.randn(2, 7, 16))
+    return nn.Transformer(16, 4, 1, 1, 32, batch_first=True), (torch.randn(2, 10, 16), torch.randn(2, 7, 16))
 
 
 def recurrent(kind: Any, **options: Any) -> Made:
@@ -309,7 +308,6 @@ def unrolled_model() -> Made:
 
 
 def scan_model() -> Made:
-    """Return a model with a selective scan, as in Mamba."""
 
     def run(own: Any, x: Any) -> Any:
         step, inward, outward = functional.softplus(own.step(x)), own.inward(x), own.outward(x)
@@ -392,7 +390,6 @@ def fold_model() -> Made:
 
 
 def narrow_model() -> Made:
-    """Return a model whose activations have a narrower data type than its parameters."""
 
     def run(own: Any, x: Any) -> Any:
         with torch.autocast("cpu", torch.bfloat16):

@@ -93,9 +93,7 @@ def prepare_module(module: Any, *first: Any) -> Any:
 
 def outputs(module: Any, *inputs: np.ndarray[Any, Any], **options: Any) -> list[bytes]:
     """Compile a module with tvm.compile, run it on the inputs, and return the bytes of each output."""
-    program = tvm.compile(module, TARGET)
-    machine = relax.VirtualMachine(program, options.get("device", tvm.cpu()))
-    return answers(machine, inputs)
+    return answers(relax.VirtualMachine(tvm.compile(module, TARGET), options.get("device", tvm.cpu())), inputs)
 
 
 def answers(machine: Any, inputs: Sequence[np.ndarray[Any, Any]]) -> list[bytes]:

@@ -108,8 +108,7 @@ def test_tensors_of_two_branches_share_bytes_and_outputs_are_correct() -> None:
 def test_storages_are_allocated_from_the_given_pools() -> None:
     pools = [PoolInfo("fast", 2048), PoolInfo("slow")]
     module = module_of(chain, (24, 16))
-    planned = compare_plans(module, (draw(24, 16),), pools=pools)
-    assert not planned.reason
+    assert not compare_plans(module, (draw(24, 16),), pools=pools).reason
     with TARGET:
         text = PlanMemory(pools=pools)(prepare_module(module))["main"].script()
     assert "fast: R.Any = R.memory.alloc_storage" in text
@@ -139,13 +138,11 @@ def test_temporaries_of_kernels_are_lifted_into_the_plan() -> None:
 
 
 def test_temporaries_of_symbolic_sizes_are_lifted_into_the_plan() -> None:
-    n = tvm.tirx.Var("n", "int64")
-    shapes = ((n, 4, 16, 16), *CONVOLUTIONS[1:])
+    shapes = ((tvm.tirx.Var("n", "int64"), 4, 16, 16), *CONVOLUTIONS[1:])
     arrays = [draw(*shape, seed=k) for k, shape in enumerate(CONVOLUTIONS[1:])]
     module = module_of(build_padded, *shapes, bounds={"n": (1, 4)})
     runs = [(draw(size, 4, 16, 16), *arrays) for size in (1, 2, 4)]
-    planned = compare_plans(module, *runs, lift=True, nests=True)
-    assert planned.tensors == compare_plans(module, *runs).tensors + 3
+    assert compare_plans(module, *runs, lift=True, nests=True).tensors == compare_plans(module, *runs).tensors + 3
 
 
 def test_reordering_the_calls_lowers_the_peak() -> None:

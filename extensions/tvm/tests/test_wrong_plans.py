@@ -25,8 +25,7 @@ MUTANTS = 500
 def facts() -> tuple[list[AllocatedTensor], StoragePlaces]:
     module = prepare_module(module_of(chain, (24, 16)))
     kernels = [name for name, each in module.functions_items() if isinstance(each, tirx.PrimFunc)]
-    lifetimes = Lifetimes(module, module["main"], kernels)
-    tensors = [each for each in lifetimes.tensors if each.is_planned]
+    tensors = [each for each in Lifetimes(module, module["main"], kernels).tensors if each.is_planned]
     return tensors, place_in_pools(tensors)
 
 

@@ -19,7 +19,6 @@ MODEL = Path("tests/models/recorded/kws_dscnn_int8.tflite")
 
 
 def asked_problem(value: Any, **options: Any) -> Problem:
-    """Return the problem in a JSON value, read with moves."""
     return Reader(ReadOptions(**{"capacity": POOLS, "moves": True} | options)).problem(to_json(value), "p.json")
 
 
@@ -54,11 +53,8 @@ def test_branches_and_loops_are_refused(part: Any) -> None:
 
 def test_a_program_is_asked_with_its_accesses_and_given_buffers() -> None:
     row = function(op("x w -> a"), op("a -> y"), takes="x", gives="y", constants="w", x=4, a=4, y=2, w=1)
-    problem = asked_problem(
-        {"functions": {"main": row}},
-        capacity=("sram=64", "host,direct=false,cost=2", "dram=64,cost=1"),
-        weights="choose",
-    )
+    capacity = ("sram=64", "host,direct=false,cost=2", "dram=64,cost=1")
+    problem = asked_problem({"functions": {"main": row}}, capacity=capacity, weights="choose")
     assert (problem.moves, problem.objective) == (memplan.Problem(buffers=(), moves={"lead": 0}).moves, "cost")
     x, a, _, w = (problem.buffers.fields(i) for i in range(4))
     assert ("given" in x, "given" in a, w["given"], "kept_in" in w) == (False, False, "host", False)
@@ -71,23 +67,14 @@ def test_a_program_is_asked_with_its_accesses_and_given_buffers() -> None:
 
 
 def test_a_graph_is_asked_in_its_order_and_outputs_in_place_are_writes() -> None:
-    ops = [
-        {"in": [0], "out": [1]},
-        {"in": [1], "out": [2], "may_overwrite": [[0, 0]]},
-        {"in": [2], "out": [3], "work": 2},
-    ]
-    graph = {"size": [4, 4, 4, 4], "kept": [3], "ops": ops}
-    problem = asked_problem(graph, in_place=True)
+    second = {"in": [1], "out": [2], "may_overwrite": [[0, 0]]}
+    ops = [{"in": [0], "out": [1]}, second, {"in": [2], "out": [3], "work": 2}]
+    problem = asked_problem({"size": [4, 4, 4, 4], "kept": [3], "ops": ops}, in_place=True)
     assert problem.buffers.aliases == {2: ("tensor_1", 0)}
     fields = [problem.buffers.fields(i) for i in range(len(problem.buffers))]
     times = {row["id"]: [(use.time, use.kind) for use in row["accesses"]] for row in fields}
-    assert times == {
-        "tensor_0": [(0, "read")],
-        "tensor_1": [(0, "write"), (1, "read")],
-        "tensor_2": [(1, "write"), (2, "read")],
-        "tensor_3": [(2, "write")],
-        "work_2": [(2, "write")],
-    }
+    tensors = [(0, "read")], [(0, "write"), (1, "read")], [(1, "write"), (2, "read")], [(2, "write")]
+    assert times == {f"tensor_{k}": each for k, each in enumerate(tensors)} | {"work_2": [(2, "write")]}
     assert problem.buffers.rules["given"] == {}
 
 
@@ -95,8 +82,7 @@ def test_weights_are_streamed_from_a_flash_that_operations_cannot_use() -> None:
     options = ReadOptions(
         capacity=("sram=24KiB", "flash=8MiB,cost=4,direct=false"), weights="choose", moves="lead=1,bytes_per_step=16KiB"
     )
-    problem = Reader(options).problem(MODEL.read_bytes(), MODEL.name)
-    plan = memplan.plan(problem, time_limit_s=20)
+    plan = memplan.plan(Reader(options).problem(MODEL.read_bytes(), MODEL.name), time_limit_s=20)
     assert [(each.source, each.to, each.bytes) for each in plan.moved_bytes] == [("flash", "sram", 24320)]
     assert plan.status == "optimal"
     assert plan.cost == 4 * 24320

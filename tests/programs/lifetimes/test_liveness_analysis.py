@@ -75,38 +75,26 @@ def test_buffers_are_alive_from_their_first_use_to_their_last_use(main: dict[str
 
 def test_constants_are_outside_of_the_problem_and_count_once_for_several_calls() -> None:
     main = function(call("f", "x -> a"), call("f", "a -> y"), takes="x", gives="y", x=1, a=1, y=1)
-    f = function(op("p w -> q"), takes="p", gives="q", constants="w", p=1, q=1, w=100)
-    found = analyse(program(main, f=f))
+    found = analyse(program(main, f=function(op("p w -> q"), takes="p", gives="q", constants="w", p=1, q=1, w=100)))
     assert (found.constants, found.constant_bytes) == (("main/0:f/w",), 100)
     assert "main/0:f/w" not in found.problem.index
 
 
 def test_a_buffer_that_is_never_read_is_freed_directly_after_its_write() -> None:
     found = analyse(program(function(op("-> a orphan"), op("a ->"), a=4, orphan=9)))
-    assert found.problem.buffers[1].intervals == ((0, 1),)
-    assert found.orphans == ("main/orphan",)
-    assert [(row.buffer, row.where, row.path) for row in found.insert_free] == [
-        ("main/a", "after", "main/1"),
-        ("main/orphan", "after", "main/0"),
-    ]
+    assert (found.problem.buffers[1].intervals, found.orphans) == (((0, 1),), ("main/orphan",))
+    frees = [(row.buffer, row.where, row.path) for row in found.insert_free]
+    assert frees == [("main/a", "after", "main/1"), ("main/orphan", "after", "main/0")]
 
 
 def test_temporaries_of_a_call_are_alive_between_their_uses_or_lifted_to_the_whole_call() -> None:
     f = function(op("p -> t"), op("t -> q"), op("-> u"), op("u q -> q"), takes="p", gives="q", p=4, q=4, t=100, u=80)
     operations = program(function(call("f", "x -> y"), takes="x", gives="y", x=4, y=4), f=f)
-    assert lifetimes(operations) == {
-        "main/x": ((-1, 1),),
-        "main/y": ((1, 5),),
-        "main/0:f/t": ((0, 2),),
-        "main/0:f/u": ((2, 4),),
-    }
-    lifted = Reading(temporaries="lifted")
-    assert lifetimes(operations, lifted) == {
-        "main/x": ((-1, 4),),
-        "main/y": ((0, 5),),
-        "main/0:f/t": ((0, 4),),
-        "main/0:f/u": ((0, 4),),
-    }
+    lives = {"x": (-1, 1), "y": (1, 5), "0:f/t": (0, 2), "0:f/u": (2, 4)}
+    assert lifetimes(operations) == {f"main/{name}": (life,) for name, life in lives.items()}
+    lives = {"x": (-1, 4), "y": (0, 5), "0:f/t": (0, 4), "0:f/u": (0, 4)}
+    lifted = {f"main/{name}": (life,) for name, life in lives.items()}
+    assert lifetimes(operations, Reading(temporaries="lifted")) == lifted
     assert [
         (row.liveness, row.temporaries, row.live_bytes, row.lost_bytes) for row in analyse(operations).readings
     ] == [
@@ -121,11 +109,8 @@ def test_a_view_of_an_argument_is_an_alias_of_the_callers_buffer() -> None:
     f = function(op("v ->"), takes="p", p=8, v={"size": 4, "alias_of": "p", "alias_offset": 4})
     main = function(call("f", "w ->"), a=16, w={"size": 8, "alias_of": "a", "alias_offset": 8})
     found = problem_of(program(main, f=f)).buffers
-    assert [(row.id, row.alias_of, row.alias_offset) for row in found] == [
-        ("main/a", None, None),
-        ("main/w", "main/a", 8),
-        ("main/0:f/v", "main/a", 12),
-    ]
+    aliases = [("main/a", None, None), ("main/w", "main/a", 8), ("main/0:f/v", "main/a", 12)]
+    assert [(row.id, row.alias_of, row.alias_offset) for row in found] == aliases
 
 
 def test_an_argument_meets_the_alignments_and_pools_of_caller_and_callee() -> None:
@@ -210,29 +195,18 @@ WRONG = [
     ("a second free", [ALLOC, op("-> a"), FREE, FREE], "must be allocated when it is freed, got main/3"),
     ("a free without alloc", [FREE, op("-> a")], "must be allocated when it is freed, got main/0"),
     ("an alloc in one branch only", [choice([ALLOC], []), op("-> a")], "must be allocated when it is used, got main/1"),
-    (
-        "a free in one branch only",
-        [ALLOC, choice([FREE], []), op("-> a")],
-        "must be allocated when it is used, got main/2",
-    ),
-    (
-        "a free in the next iteration",
-        [ALLOC, loop(op("-> a"), FREE)],
-        "must be allocated and freed in the same iteration, got main/1",
-    ),
-    (
-        "an end inside of an operation that needs it",
-        [ALLOC, op("-> a", op(), FREE)],
-        "must be allocated when it is used, got main/1",
-    ),
-]
+    ("a free in one branch only", [ALLOC, choice([FREE], []), op("-> a")],
+     "must be allocated when it is used, got main/2"),
+    ("a free in the next iteration", [ALLOC, loop(op("-> a"), FREE)],
+     "must be allocated and freed in the same iteration, got main/1"),
+    ("an end inside of an operation that needs it", [ALLOC, op("-> a", op(), FREE)],
+     "must be allocated when it is used, got main/1"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("body", "rule"), [case[1:] for case in WRONG], ids=[case[0] for case in WRONG])
 @pytest.mark.parametrize("reading", [Reading(), BY_SCOPE], ids=["usage", "scope"])
-def test_uses_outside_of_scopes_are_refused_by_every_reading(
-    body: list[Statement], rule: str, reading: Reading
-) -> None:
+def test_uses_outside_scopes_are_refused_by_every_reading(body: list[Statement], rule: str, reading: Reading) -> None:
     with pytest.raises(OperationsError) as caught:
         problem_of(program(function(*body, a=1)), reading)
     assert caught.value.sentences == (f"main/a: {rule}",)
@@ -255,11 +229,9 @@ class Run:
         for root in self.timeline.families:
             for use in family_uses(self.timeline, root):
                 self.marks[use.stretch] += [(root, use.action)] * (use.action not in ("free", "end"))
-        self.begun = {
-            each.stretch: range(each.first_variable, each.after_variables) for each in self.timeline.activations[1:]
-        }
-        stretches = enumerate(self.timeline.stretches)
-        self.last = {self.timeline.path(k): k for k, row in stretches if row.label != "end"}
+        inner = self.timeline.activations[1:]
+        self.begun = {each.stretch: range(each.first_variable, each.after_variables) for each in inner}
+        self.last = {self.timeline.path(k): k for k, row in enumerate(self.timeline.stretches) if row.label != "end"}
 
     def block(self, block: StatementBlock) -> None:
         parts, at = {part.first: part for part in block.parts}, block.first

@@ -1,7 +1,5 @@
 """Facts about a program that need no plan, and errors in its plans that shadow execution finds."""
 
-from typing import Any
-
 import pytest
 
 from memplan.planner.errors import PlanError
@@ -35,26 +33,20 @@ def test_analysis_lists_path_operation_and_live_bytes_of_each_step() -> None:
 
 
 def test_analysis_lists_calls_temporaries_and_live_bytes_of_each_function() -> None:
-    assert [(row.name, row.calls, row.temporaries, row.live_bytes) for row in facts().functions] == [
-        ("main", 1, 1, 64),
-        ("f", 1, 1, 60),
-        ("g", 1, 2, 50),
-        ("idle", 0, 1, None),
-    ]
+    rows = [(row.name, row.calls, row.temporaries, row.live_bytes) for row in facts().functions]
+    assert rows == [("main", 1, 1, 64), ("f", 1, 1, 60), ("g", 1, 2, 50), ("idle", 0, 1, None)]
 
 
 def test_analysis_counts_functions_with_no_one_and_several_temporaries() -> None:
     main = function(call("none"), call("one"), call("many"), call("one"), a=1)
-    counts = analyse(
-        program(main, none=function(op()), one=function(op("-> t"), t=1), many=function(op("-> t u"), t=1, u=1))
-    ).temporaries
+    one, many = function(op("-> t"), t=1), function(op("-> t u"), t=1, u=1)
+    counts = analyse(program(main, none=function(op()), one=one, many=many)).temporaries
     assert (counts.none, counts.one, counts.many) == (1, 1, 1)
 
 
 def test_free_points_follow_the_last_use_on_every_path() -> None:
-    main = function(
-        op("-> a b c"), choice([op("a ->"), call("f", "b ->")], []), loop(op("-> d"), op("d c ->")), a=1, b=1, c=1, d=1
-    )
+    branches = choice([op("a ->"), call("f", "b ->")], [])
+    main = function(op("-> a b c"), branches, loop(op("-> d"), op("d c ->")), a=1, b=1, c=1, d=1)
     found = analyse(program(main, f=function(op("p ->"), op(), takes="p", p=1)))
     assert [(row.buffer, row.where, row.path) for row in found.insert_free] == [
         ("main/a", "after", "main/1.0.0"),
@@ -76,16 +68,10 @@ def test_a_possible_read_before_the_first_write_gives_a_warning() -> None:
 
 def test_a_buffer_written_in_parts_by_nested_loops_gives_no_warning() -> None:
     nest = {"loop": [{"loop": [op("x y -> y")], "trips": 4}], "trips": 4}
-    analysed = analyse(program(function(nest, op("y -> z"), takes="x", gives="z", x=64, y=64, z=64)))
-    assert analysed.warnings == ()
-    halves: dict[str, Any] = {
-        "low": {"size": 4, "alias_of": "y"},
-        "high": {"size": 4, "alias_of": "y", "alias_offset": 4},
-    }
-    assert (
-        analyse(program(function(op("-> low"), op("-> high"), op("y -> z"), gives="z", y=8, z=1, **halves))).warnings
-        == ()
-    )
+    assert analyse(program(function(nest, op("y -> z"), takes="x", gives="z", x=64, y=64, z=64))).warnings == ()
+    halves = {"low": {"size": 4, "alias_of": "y"}, "high": {"size": 4, "alias_of": "y", "alias_offset": 4}}
+    main = function(op("-> low"), op("-> high"), op("y -> z"), gives="z", y=8, z=1, **halves)
+    assert analyse(program(main)).warnings == ()
     never = function({"loop": [op("x y -> y")]}, op("y -> z"), takes="x", gives="z", x=1, y=1, z=1)
     assert [row.buffers for row in analyse(program(never)).warnings] == [("main/y",)]
 
@@ -99,7 +85,7 @@ def test_analysis_of_a_tentative_order_states_its_live_bytes_and_a_bound_for_all
 def plan(**offsets: int) -> Plan:
     """Return a plan of main's buffers at the given offsets; a double underscore in a name stands for a slash."""
     rows = [{"id": f"main/{name.replace('__', '/')}", "pool": "default", "offset": at} for name, at in offsets.items()]
-    return Plan.model_validate({"placements": rows})
+    return Plan(placements=rows)
 
 
 def clobbered_buffers(operations: Operations, placed: Plan) -> set[tuple[str, str]]:
@@ -116,10 +102,9 @@ def test_shadow_execution_names_the_overwriting_operation_and_the_bytes() -> Non
 
 
 def test_shadow_execution_finds_a_wrong_lifetime_that_verify_trusts() -> None:
-    problem = problem_of(CHAIN)
-    rows = [row.model_dump(exclude_none=True) for row in problem.buffers]
+    rows = [row.model_dump(exclude_none=True) for row in problem_of(CHAIN).buffers]
     rows[0]["end"] = 2  # The lifetime is wrong on purpose: step 2 still reads the buffer.
-    wrong = Problem.model_validate({"buffers": rows})
+    wrong = Problem(buffers=rows)
     placed = plan(a=0, b=4, c=0)
     assert verify(wrong, placed) == ()
     assert clobbered_buffers(CHAIN, placed) == {("main/a", "main/2")}
@@ -139,9 +124,7 @@ def test_shadow_execution_accepts_offsets_near_the_64_bit_limit() -> None:
         ({"a": 0, "b": 4, "c": 8, "d": 1}, 'placements[3].id: must be a buffer of the operations, got "main/d"'),
     ],
 )
-def test_shadow_execution_refuses_a_plan_with_missing_or_unknown_buffers(
-    offsets: dict[str, int], sentence: str
-) -> None:
+def test_shadow_execution_refuses_plans_with_missing_or_unknown_buffers(offsets: dict[str, int], sentence: str) -> None:
     with pytest.raises(PlanError) as caught:
         shadow(CHAIN, plan(**offsets))
     assert caught.value.sentences == (sentence,)

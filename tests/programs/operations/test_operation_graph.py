@@ -33,27 +33,21 @@ def graph_with(**change: Any) -> OperationGraph:
 
 
 def test_a_graph_is_unchanged_after_writing_and_reading() -> None:
-    data = json.dumps(DIAMOND).encode()
-    graph = read_graph(data)
-    assert json.loads(write_graph(graph)) == DIAMOND
-    assert read_graph(write_graph(graph)) == graph
+    graph = read_graph(json.dumps(DIAMOND).encode())
+    assert (json.loads(write_graph(graph)), read_graph(write_graph(graph))) == (DIAMOND, graph)
 
 
 def test_a_graph_derives_makers_readers_and_predecessors() -> None:
     graph = graph_with()
-    assert graph.maker == (None, 0, 1, 2)
-    assert graph.readers == ((0, 1), (2,), (2,), ())
-    assert graph.predecessors == ((), (0,), (0, 1))
-    assert graph.new_tensors == ((1,), (2,), (3,))
+    assert (graph.maker, graph.readers) == ((None, 0, 1, 2), ((0, 1), (2,), (2,), ()))
+    assert (graph.predecessors, graph.new_tensors) == (((), (0,), (0, 1)), ((1,), (2,), (3,)))
 
 
 def test_an_operation_that_rewrites_a_tensor_waits_for_its_readers_and_adds_no_bytes() -> None:
-    graph = graph_with(
-        size=[4, 8], kept=[], ops=[{"out": [0]}, {"in": [0], "out": [1]}, {"out": [0]}, {"in": [0]}, {"in": [1]}]
-    )
+    ops = [{"out": [0]}, {"in": [0], "out": [1]}, {"out": [0]}, {"in": [0]}, {"in": [1]}]
+    graph = graph_with(size=[4, 8], kept=[], ops=ops)
     assert graph.new_tensors == ((0,), (1,), (), (), ())
-    assert graph.predecessors == ((), (0,), (0, 1), (2,), (1,))
-    assert graph.readers == ((1, 2, 3), (4,))
+    assert (graph.predecessors, graph.readers) == (((), (0,), (0, 1), (2,), (1,)), ((1, 2, 3), (4,)))
 
 
 def test_facts_of_a_graph_are_unchanged_after_writing_and_reading() -> None:
@@ -66,19 +60,13 @@ def test_facts_of_a_graph_are_unchanged_after_writing_and_reading() -> None:
         "in_shapes": [[2, 2], None],
         "attributes": {"strides": [1, 2], "padding": "same", "alpha": 0.5, "fused": True, "scales": [1, 0.5]},
     }
-    loop = {
-        "in": [1],
-        "out": [2],
-        "work": 7,
-        "out_shapes": [[20]],
-        "regions": [{"kind": "loop", "graph": inside, "outer": [[0, 2]]}],
-    }
+    region = {"kind": "loop", "graph": inside, "outer": [[0, 2]]}
+    loop = {"in": [1], "out": [2], "work": 7, "out_shapes": [[20]], "regions": [region]}
     quantization = {"scales": [0.5, 0.25], "zero_points": [0, 1], "axis": 0}
     weight = {"name": "w", "shape": [2, 1], "dtype": "int8", "quantization": quantization, "role": "weight"}
     said = {**DIAMOND, "resident": [3], "kept": [2], "tensors": [{}, {}, {}, weight], "ops": [row, loop]}
     graph = graph_from(said)
-    assert json.loads(write_graph(graph)) == said
-    assert read_graph(write_graph(graph)) == graph
+    assert (json.loads(write_graph(graph)), read_graph(write_graph(graph))) == (said, graph)
     assert graph.ops[1].regions[0].graph.ops[0].kind == "relu"
 
 
@@ -87,10 +75,8 @@ ADD: dict[str, Any] = {"in": [0, 1], "out": [2], "may_overwrite": [[0, 0], [0, 1
 
 def test_only_the_last_reader_overwrites_an_input() -> None:
     graph = graph_from({"size": [8, 8, 8], "ops": [{"in": [0]}, ADD]})
-    assert input_of_output(graph, 1, {0}) == {2: 0}
-    assert live_bytes_by_operation(graph, [0, 1]) == [16, 16]
-    assert input_of_output_in_order(graph, [1, 0]) == {2: 1}
-    assert bytes_during(graph, {0}, 1) == 16
+    assert (input_of_output(graph, 1, {0}), live_bytes_by_operation(graph, [0, 1])) == ({2: 0}, [16, 16])
+    assert (input_of_output_in_order(graph, [1, 0]), bytes_during(graph, {0}, 1)) == ({2: 1}, 16)
 
 
 @pytest.mark.parametrize(
@@ -106,8 +92,7 @@ def test_only_the_last_reader_overwrites_an_input() -> None:
     ],
 )
 def test_inputs_that_are_needed_or_too_small_are_not_overwritten(change: dict[str, Any]) -> None:
-    graph = graph_from({"size": [8, 8, 8], "ops": [ADD], **change})
-    assert input_of_output(graph, 0, set()) == {}
+    assert input_of_output(graph_from({"size": [8, 8, 8], "ops": [ADD], **change}), 0, set()) == {}
 
 
 def test_competing_outputs_are_matched_to_save_the_most_bytes() -> None:
@@ -145,13 +130,8 @@ def test_an_elementwise_operation_may_overwrite_inputs_of_the_same_shape(
     assert found.ops[0].may_overwrite == expected
 
 
-GRAPH = graph_from(
-    {
-        "size": [4, 10, 20, 3, 7],
-        "kept": [3],
-        "ops": [{"in": [0], "out": [1], "work": 5}, {"in": [0], "out": [2]}, {"in": [1, 2], "out": [3]}, {"out": [4]}],
-    }
-)
+OPS = [{"in": [0], "out": [1], "work": 5}, {"in": [0], "out": [2]}, {"in": [1, 2], "out": [3]}, {"out": [4]}]
+GRAPH = graph_from({"size": [4, 10, 20, 3, 7], "kept": [3], "ops": OPS})
 
 
 def test_live_bytes_by_operation_counts_the_bytes_alive_during_each_operation() -> None:

@@ -32,7 +32,7 @@ from tests.support.programs import call, choice, function, loop, op, program
     ],
 )
 def test_a_declared_buffer_has_the_bytes_of_its_type_and_shape(dtype: str, shape: list[int], size: int) -> None:
-    assert DeclaredBuffer.model_validate({"id": "a", "dtype": dtype, "shape": shape}).bytes == size
+    assert DeclaredBuffer(id="a", dtype=dtype, shape=shape).bytes == size
 
 
 def test_the_json_program_in_liveness_md_is_valid() -> None:
@@ -47,8 +47,7 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "operations.json"
 def test_program_builder_writes_calls_loops_and_choices() -> None:
     written = ProgramBuilder(name="tiny", order="tentative")
     f = written.function("f")
-    p = f.param("p", size=4)
-    f.returns(f.emit("q", p, size=4, temporaries=[3]))
+    f.returns(f.emit("q", f.param("p", size=4), size=4, temporaries=[3]))
     main = written.function("main")
     x = main.param("x", size=4)
     (a,) = main.call(f, x)
@@ -62,11 +61,8 @@ def test_program_builder_writes_calls_loops_and_choices() -> None:
     main.add({"free": [a]})
     branches = choice([op("q -> b", name="b"), op("b ->", name="use")], [op("q -> q", name="change")])
     body = [call("f", "x -> q"), loop(branches | {"inputs": ["x"]}, call("f", "q -> q_2"), trips=3), {"free": ["q"]}]
-    scratch = op("p -> q", temporaries="q_temporary", name="q")
-    whole = program(
-        function(*body, takes="x", x=4, q=4, b=2, q_2=4),
-        f=function(scratch, takes="p", gives="q", p=4, q=4, q_temporary=3),
-    )
+    inner = function(op("p -> q", temporaries="q_temporary", name="q"), takes="p", gives="q", p=4, q=4, q_temporary=3)
+    whole = program(function(*body, takes="x", x=4, q=4, b=2, q_2=4), f=inner)
     found = written.operations()
     assert (found.functions, found.name, found.order) == (whole.functions, "tiny", "tentative")
 
@@ -106,7 +102,6 @@ def test_buffers_share_bytes_only_if_no_execution_writes_both(body: list[Any], p
     rows = [{"id": "c", "size": 1}, {"id": "s", "size": 64}, {"id": "t", "size": 64}, {"id": "r", "size": 1}]
     function = {"params": ["c"], "results": ["r"], "buffers": rows, "body": body}
     operations = operations_from({"functions": {"main": function}})
-    problem = problem_of(operations)
-    plan = solve(problem, time_limit_s=20)
+    plan = solve(problem_of(operations), time_limit_s=20)
     assert (plan.status, plan.peak) == ("optimal", peak)
     assert not [*shadow(operations, plan)]

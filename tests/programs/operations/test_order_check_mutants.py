@@ -49,7 +49,6 @@ def draw_order(graph: OperationGraph, draw: random.Random) -> list[int]:
 
 
 def outcome_of(case: Case) -> object:
-    """Return the result of a call, or the text of its exception."""
     try:
         return case[0](*case[1])
     except Exception as fault:  # noqa: BLE001 - a mutant may raise anything

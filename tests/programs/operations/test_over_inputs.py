@@ -31,9 +31,8 @@ def program(steps: Sequence[Step], results: Sequence[str], params: Sequence[str]
         draft.describe(name, TensorFacts(name=name, shape=(SIZE,), dtype="int8"))
     for kind, inputs, output in steps:
         draft.declare(output, SIZE)
-        draft.describe(
-            output, TensorFacts(name=output, shape=(1, SIZE) if kind == "reshape" else (SIZE,), dtype="int8")
-        )
+        shape = (1, SIZE) if kind == "reshape" else (SIZE,)
+        draft.describe(output, TensorFacts(name=output, shape=shape, dtype="int8"))
         with draft.drawing(OperationFacts(name=kind, kind=kind)):
             if kind == "reshape":
                 draft.view(kind, inputs[0], output)
@@ -43,7 +42,6 @@ def program(steps: Sequence[Step], results: Sequence[str], params: Sequence[str]
 
 
 def aliases_of(problem: Problem) -> dict[str, str]:
-    """Return the aliased buffer of each alias, by names without their function."""
     rows = (problem.buffers.fields(i) for i in range(len(problem.buffers)))
     return {str(row["id"])[5:]: str(row["alias_of"])[5:] for row in rows if "alias_of" in row}
 
@@ -53,8 +51,7 @@ def test_a_chain_of_operations_overwrites_its_first_input_unless_it_is_spared() 
     assert aliases_of(model.problem_in_place(())) == {"a": "x", "b": "x", "y": "x"}
     for name in ("x", "main/x"):
         assert aliases_of(model.problem_in_place([name])) == {"b": "a", "y": "a"}
-    assert bounds_in_place(model) == (2 * SIZE, SIZE)
-    assert bounds_in_place(model, ["x"]) == (2 * SIZE, 2 * SIZE)
+    assert (bounds_in_place(model), bounds_in_place(model, ["x"])) == ((2 * SIZE, SIZE), (2 * SIZE, 2 * SIZE))
     spared = model.problem_in_place(["x"]).buffers
     assert spared.fields(spared.ids.index("main/x"))["end"] == 4
     with pytest.raises(OptionError, match=r'^spare: must name a buffer, such as "main/x", .* got "z"$'):
@@ -76,9 +73,7 @@ def test_a_chain_of_operations_overwrites_its_first_input_unless_it_is_spared() 
         ([("reshape", ("x",), "v"), ("add", ("x", "v"), "y")], ["y"], {"v": "x"}),
     ],
 )
-def test_only_inputs_without_later_readers_are_overwritten(
-    steps: list[Step], results: list[str], found: dict[str, str]
-) -> None:
+def test_only_inputs_read_no_more_are_overwritten(steps: list[Step], results: list[str], found: dict[str, str]) -> None:
     assert aliases_of(program(steps, results).problem_in_place(())) == found
 
 
@@ -87,8 +82,7 @@ def draw_program(rng: random.Random) -> tuple[list[Step], list[str], list[str]]:
     names, steps = [*params], list[Step]()
     for k in range(rng.randint(2, 8)):
         kind = rng.choice(["relu", "add", "add", "conv", "reshape"])
-        inputs = tuple(rng.choice(names[-4:]) for _ in range(2 if kind == "add" else 1))
-        steps.append((kind, inputs, f"t{k}"))
+        steps.append((kind, tuple(rng.choice(names[-4:]) for _ in range(2 if kind == "add" else 1)), f"t{k}"))
         names.append(f"t{k}")
     return steps, sorted({names[-1], rng.choice(names[len(params) :])}), params
 
@@ -125,8 +119,7 @@ def test_random_programs_compute_the_same_in_place_and_keep_spared_buffers(seed:
     rng = random.Random(seed)
     steps, results, params = draw_program(rng)
     spared = params[: rng.randint(0, 1)]
-    model = program(steps, results, params)
-    plan = solve(model.problem_in_place(spared), time_limit_s=5)
+    plan = solve(program(steps, results, params).problem_in_place(spared), time_limit_s=5)
     place = {str(row.id)[5:]: row.offset for row in plan.placements}
     # Place unread params, which the plan omits.
     place |= {name: 10**6 + k * SIZE for k, name in enumerate(params) if name not in place}

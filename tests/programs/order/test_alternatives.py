@@ -35,10 +35,8 @@ ROWS: list[dict[str, Any]] = [
 
 
 def draw_graph(seed: int) -> OperationGraph:
-    """Return a random graph in which some operations have one or two alternatives."""
     rng = random.Random(seed)
-    graph = random_graph(rng, rng.randint(2, 5))
-    fields = graph.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    fields = random_graph(rng, rng.randint(2, 5)).model_dump(mode="json", by_alias=True, exclude_defaults=True)
     for row in fields["ops"]:
         row["cost"] = rng.randint(0, 9)
         if not row.get("regions"):
@@ -71,7 +69,6 @@ def test_an_alternative_with_more_work_is_chosen_only_if_it_does_not_raise_the_p
     roomy, tight = (graph_from({"size": [8, 4, size], "kept": [2], "ops": ROWS}) for size in (100, 8))
     found = order(roomy)
     assert (found.peak, found.alternatives) == (104, (1, 0))
-    assert found.placed is not None
     assert "work_0" in found.placed.problem.index
     found = order(tight)
     assert (found.peak, found.given_peak, found.alternatives) == (12, 17, (2, 0))
@@ -82,9 +79,8 @@ def test_an_alternative_with_more_work_is_chosen_only_if_it_does_not_raise_the_p
 def test_an_answer_with_nonexistent_alternatives_is_refuted(ways: tuple[int, ...]) -> None:
     graph = graph_from({"size": [8, 4, 100], "kept": [2], "ops": ROWS})
     found = order(graph).model_copy(update={"alternatives": ways})
-    assert "must have a number for each operation, from 0" in str(
-        QUESTION.refutes({"graph": graph, "options": OrderOptions()}, found)
-    )
+    asked = {"graph": graph, "options": OrderOptions()}
+    assert "must have a number for each operation, from 0" in str(QUESTION.refutes(asked, found))
 
 
 def test_an_operation_with_regions_must_not_have_alternatives() -> None:
@@ -108,21 +104,17 @@ def answer_in(graph: OperationGraph, order: Sequence[int]) -> OrderAnswer:
 
     first = OrderAnswer.from_order(graph, order, peak_of(graph, order), 0, 0, wall_time_s=0)
     found = order_for_moves(first, pose, Control.from_limit(8))
-    assert found.placed is not None
     assert verify(pose(found.order), found.placed.plan).valid
     return found
 
 
 @pytest.mark.parametrize("ops", [[*MADE, *READ], [MADE[0], READ[0], MADE[1], READ[1]]])
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (1, 0, 2, 3)])
-def test_single_operations_move_and_the_order_costs_no_more_than_the_given_one(
-    ops: list[dict[str, list[int]]], order: tuple[int, ...]
-) -> None:
+def test_single_operations_move_without_a_higher_cost(ops: list[dict[str, list[int]]], order: tuple[int, ...]) -> None:
     graph = graph_from(APART | {"ops": ops})
     if ops[1] == READ[0]:
         order = tuple((0, 2, 1, 3)[each] for each in order)
     moved = answer_in(graph, order).moved
-    assert moved is not None
     assert (moved.cost, moved.cost_lower_bound, moved.status) == (0, 0, "optimal")
     assert (moved.given_cost == 0) is (ops[1] == READ[0])
 

@@ -63,7 +63,6 @@ def test_order_and_place_returns_a_valid_plan_of_the_least_live_peak() -> None:
         graph = add_pairs(rng, random_graph(rng, rng.randint(1, 8))) if seed % 2 else twin_graph(rng)
         placed = order_and_place(graph, DETERMINISTIC.limit_to(1))
         best = order_operations(graph, deterministic=True)
-        assert placed.placed is not None
         assert verify(placed.placed.problem, placed.placed.plan) == ()
         assert placed.placed.problem == problem_of_order(graph, placed.order)
         assert peak_of(graph, placed.order) == placed.peak == best.peak, seed
@@ -99,7 +98,6 @@ def test_the_goal_placed_accepts_more_live_bytes_for_a_lower_planned_peak() -> N
 
 def test_order_and_place_respects_time_limits_and_alignments() -> None:
     placed = order_and_place(random_graph(random.Random(5), 8), DETERMINISTIC.limit_to(1), alignment=64).placed
-    assert placed is not None
     assert all(row.offset % 64 == 0 for row in placed.plan.placements)
     graph = layered_graph(random.Random(0), 60, 6)
     assert order_and_place(graph, Control.from_limit(0)).peak > 0
@@ -114,11 +112,9 @@ def test_a_chain_of_overwriting_tensors_becomes_aliases_and_rest_buffers() -> No
     ops = [{"in": [k], "out": [k + 1], "may_overwrite": [[0, 0]]} for k in range(3)]
     graph = graph_from({"size": [9, 9, 5, 5, 3], "kept": [4], "ops": [*ops, {"out": [4], "work": 1}]})
     placed = order_and_place(graph, DETERMINISTIC)
-    assert placed.placed is not None
     assert (placed.placed_peak, placed.placed_status) == (9, "optimal")
     rows = {row.id: (row.size, row.intervals, row.alias_of) for row in placed.placed.problem.buffers}
-    assert rows["rest_1"][0] == 4
-    assert rows["tensor_3"] == (5, ((2, 3),), "tensor_0")
+    assert (rows["rest_1"][0], rows["tensor_3"]) == (4, (5, ((2, 3),), "tensor_0"))
 
 
 GRAPH = graph_from(ORDERED_INSIDE)

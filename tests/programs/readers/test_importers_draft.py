@@ -58,9 +58,8 @@ class _Author:
                 break
             self.left -= 1
             kind = self.chance.choices(("op", "view", "if", "loop"), (4, 4, 1, 1) if depth < 2 else (1, 1, 0, 0))[0]
-            steps.append(
-                {"op": self._op, "view": self._view, "if": self.add_branches, "loop": self._loop}[kind](visible, depth)
-            )
+            ways = {"op": self._op, "view": self._view, "if": self.add_branches, "loop": self._loop}
+            steps.append(ways[kind](visible, depth))
         return steps
 
     def _op(self, visible: list[str], _: int) -> Step:
@@ -117,7 +116,6 @@ class _Author:
 
 
 def random_program(seed: int, options: ModelOptions) -> tuple[OperationsDraft, tuple[Step, ...], tuple[str, ...]]:
-    """Return a random program as a draft and as steps, and its inputs."""
     chance = random.Random(seed)
     params = tuple(f"x{k}" for k in range(chance.randint(1, 2)))
     results = tuple(f"y{k}" for k in range(chance.randint(1, 2)))

@@ -14,11 +14,8 @@ from memplan.programs.symbols.sized import compile_sizes
 from memplan.programs.symbols.space import Space, SymbolRange
 from tests.support.symbolic import draw_size, draw_symbols, values_of_all_symbols
 
-SPACE = {
-    "b": SymbolRange(max=64),
-    "n": SymbolRange(min=2, max=2048),
-    "w": SymbolRange(min=32, max=1024, multiple_of=32),
-}
+SPACE = {"b": SymbolRange(max=64), "n": SymbolRange(min=2, max=2048)}
+SPACE["w"] = SymbolRange(min=32, max=1024, multiple_of=32)
 
 
 @pytest.mark.parametrize(
@@ -72,9 +69,8 @@ def test_a_comparison_proved_for_all_values_holds_at_every_value() -> None:
 def test_comparisons_are_proved_for_unbounded_symbols() -> None:
     here = Space.from_symbols({"n": SymbolRange()})
     compare = Comparer(here)
-    assert compare.is_never_above(
-        parse_expression("64*((4*n + 63)//64)", here, "size"), parse_expression("4*n + 63", here, "size")
-    )
+    lower, upper = (parse_expression(text, here, "size") for text in ("64*((4*n + 63)//64)", "4*n + 63"))
+    assert compare.is_never_above(lower, upper)
     assert not compare.is_never_above(parse_expression("n*n", here, "size"), parse_expression("1000*n", here, "size"))
 
 
@@ -89,11 +85,9 @@ def test_comparisons_are_proved_for_unbounded_symbols() -> None:
         ("n*n - 6*n + 9", {}, "for which 'n' needs a 'max'"),
     ],
 )
-def test_only_symbolic_sizes_that_may_be_negative_are_refused(
-    size: str, symbol: dict[str, int], sentence: str | None
-) -> None:
+def test_only_sizes_that_may_be_negative_are_refused(size: str, symbol: dict[str, int], sentence: str | None) -> None:
     rows = [{"id": "a", "size": size, "start": 0, "end": 1}]
-    problem = SymbolicProblem.model_validate({"symbols": dict.fromkeys("nm", symbol), "buffers": rows})
+    problem = SymbolicProblem(symbols=dict.fromkeys("nm", symbol), buffers=rows)
     if sentence is None:
         assert compile_sizes(problem).count == 1
         return

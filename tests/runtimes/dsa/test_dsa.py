@@ -33,8 +33,7 @@ def document(**changed: Any) -> Data:
 
 
 def problem(**changed: Any) -> Problem:
-    data = json.dumps(document(**changed)).encode()
-    found = read(data, ModelOptions()).problem
+    found = read(json.dumps(document(**changed)).encode(), ModelOptions()).problem
     return found() if callable(found) else found
 
 
@@ -57,12 +56,9 @@ def test_pools_buffers_and_costs_of_a_dsa_problem_are_read() -> None:
         ("colocations", [{"first": 0, "second": 1}], set()),
     ],
 )
-def test_each_constraint_kind_of_a_dsa_problem_is_read(
-    rule: str, entries: list[Data], conflicts: set[tuple[int, int]]
-) -> None:
+def test_each_kind_of_dsa_constraint_is_read(rule: str, entries: list[Data], conflicts: set[tuple[int, int]]) -> None:
     found = problem(constraints={rule: entries})
-    assert set(found.conflicts) == conflicts
-    assert found.objective == "fit"
+    assert (set(found.conflicts), found.objective) == (conflicts, "fit")
     assert (found.buffers[0].offset == 8) == (rule == "pinned_allocations")
     assert (found.buffers[1].relative is not None) == (rule == "colocations")
     assert (not found.buffers[1].intervals) == (rule == "temporal_exclusions")
@@ -72,8 +68,7 @@ def test_each_constraint_kind_of_a_dsa_problem_is_read(
 def test_colocations_that_share_a_buffer_form_one_group(pairs: list[tuple[int, int]]) -> None:
     found = problem(constraints={"colocations": [{"first": a, "second": b} for a, b in pairs]})
     tied = [{k, row.relative.to} for k, row in enumerate(found.buffers) if row.relative is not None]
-    assert len(tied) == 2
-    assert set.union(*tied) == {0, 1, 2}
+    assert (len(tied), set.union(*tied)) == (2, {0, 1, 2})
 
 
 @pytest.mark.parametrize(
@@ -92,10 +87,8 @@ NAME = "reference:dsa-canonical-greedy"
 @pytest.mark.parametrize(("lift", "price"), [("a", 326), ("f", 135)])
 def test_canonical_greedy_reaches_the_recorded_costs_of_the_original(lift: str, price: int) -> None:
     """The costs are in dsa-solver a8d1257, benchmarks/results/minimalloc-dsa-rp-v1. First fit costs 616 on lift_f."""
-    plan = solve(
-        read_problem(public_problems.library_file(f"reuse/dsa-solver-lift_{lift}.json")), solver=NAME, time_limit_s=60
-    )
-    assert plan.cost == price
+    problem = read_problem(public_problems.library_file(f"reuse/dsa-solver-lift_{lift}.json"))
+    assert solve(problem, solver=NAME, time_limit_s=60).cost == price
 
 
 def priced_problem(*sizes: int, **fields: Any) -> Problem:
@@ -115,11 +108,9 @@ def priced_problem(*sizes: int, **fields: Any) -> Problem:
     ids=["on a neighbour", "where it costs less", "above what conflicts"],
 )
 def test_canonical_greedy_places_each_buffer_where_it_costs_least(fields: Any, offsets: list[int]) -> None:
-    plan = solve(priced_problem(12, 8, 8, **fields), solver=NAME, time_limit_s=60)
-    assert plan.placements.offset.tolist() == offsets
+    assert solve(priced_problem(12, 8, 8, **fields), solver=NAME, time_limit_s=60).placements.offset.tolist() == offsets
 
 
 def test_canonical_greedy_refuses_a_pool_without_a_size() -> None:
     plan = solve(priced_problem(8, 8, reuse=[{"pairs": [[0, 1]], "cost": 1}], pools=[{"name": "ub"}]), solver=NAME)
-    assert plan.explanation is not None
     assert "with a given size" in plan.explanation.message

@@ -15,7 +15,6 @@ from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.verify.verifier import verify
 from memplan.programs.lifetimes.shadow import shadow
-from memplan.programs.models.imported_program import ImportedProgram
 from memplan.solvers.portfolio.solve import solve
 from tests.runtimes.tflite_files import Fields, flatbuffer
 
@@ -83,15 +82,13 @@ def rows(found: ImportedProblem) -> Rows:
 
 
 def aliases(found: ImportedProblem) -> dict[str, str]:
-    """Return the buffer that contains each alias, by alias."""
     listed = ((row.id, row.alias_of) for row in found.problem.buffers if row.alias_of is not None)
     return {str(alias).removeprefix("main/"): str(inside).removeprefix("main/") for alias, inside in listed}
 
 
 def test_an_empty_value_is_not_treated_as_the_base_of_a_view() -> None:
     values = [tensor(0), tensor(16, 2, 2), tensor(16, 0), tensor(16, 4), tensor(32)]
-    data = program(values, [0], [4], kernel(0, 1), kernel(0, 2), kernel(3, 4))
-    found = import_program(data)
+    found = import_program(program(values, [0], [4], kernel(0, 1), kernel(0, 2), kernel(3, 4)))
     assert found.problem.root_of("main/#3") == found.problem.index["main/#1"]
     assert solve(found.problem).peak == 32
 
@@ -115,7 +112,6 @@ def test_the_state_of_a_program_is_always_alive() -> None:
 
 
 def _persistent_rows(found: ImportedProblem) -> list[Any]:
-    assert isinstance(found, ImportedProgram)
     return [row for row in found.operations.functions["main"].buffers if row.persistent]
 
 
@@ -126,9 +122,7 @@ def test_a_kernel_writes_the_tensor_of_its_last_argument() -> None:
 
 
 def main_function(data: bytes) -> Any:
-    found = import_program(data)
-    assert isinstance(found, ImportedProgram)
-    return found.operations.functions["main"]
+    return import_program(data).operations.functions["main"]
 
 
 def test_a_kernel_writes_each_tensor_of_the_list_that_it_returns() -> None:
@@ -165,13 +159,11 @@ def test_constants_and_values_placed_at_run_time_are_not_in_the_problem() -> Non
     values = [tensor(0), tensor(None, data=1), tensor(None), tensor(16)]
     found = import_program(program(values, [0], [3], kernel(0, 1, 2, 2), kernel(2, 0, 3, 3)))
     assert set(rows(found)) == {"#0", "#3"}
-    assert isinstance(found, ImportedProgram)
     assert found.operations.functions["main"].constants == ("#1",)
 
 
 def test_a_delegate_writes_its_last_arguments() -> None:
-    values = [tensor(0), tensor(16), tensor(32), tensor(48)]
-    data = program(values, [0], [3], delegate(0, 1, 2), kernel(1, 2, 3, 3))
+    data = program([tensor(0), tensor(16), tensor(32), tensor(48)], [0], [3], delegate(0, 1, 2), kernel(1, 2, 3, 3))
     assert main_function(data).body[0].outputs == ("#1", "#2")
 
 
@@ -180,9 +172,7 @@ def test_a_buffer_that_a_loop_fills_in_parts_is_alive_during_the_whole_loop() ->
     chain = [kernel(0, 2, 2), kernel(1, 2, 3, operator=3), jump(3, 0), kernel(1, 4, 4)]
     found = import_program(program(values, [0], [4], *chain))
     plan = solve(found.problem)
-    assert isinstance(found, ImportedProgram)
-    assert shadow(found.operations, plan) == ()
-    assert plan.peak == 64
+    assert (shadow(found.operations, plan), plan.peak) == ((), 64)
 
 
 def test_both_branches_of_a_choice_write_the_chosen_tensor_in_place() -> None:
@@ -194,16 +184,14 @@ def test_both_branches_of_a_choice_write_the_chosen_tensor_in_place() -> None:
 
 
 def test_elements_have_the_bytes_of_their_type_and_sizes_are_rounded_up() -> None:
-    values = [tensor(0, 9, kind=1), tensor(16, 3, kind=7)]
-    data = program(values, [0], [1], kernel(0, 1, 1))
+    data = program([tensor(0, 9, kind=1), tensor(16, 3, kind=7)], [0], [1], kernel(0, 1, 1))
     for options, sizes in (({}, [16, 32]), ({"alignment": 64}, [64, 64])):
         assert [size for _, size in rows(import_program(data, **options)).values()] == sizes
 
 
 def test_only_the_method_forward_is_read_and_others_are_reported() -> None:
     values = [tensor(0), tensor(16)]
-    other = method("encode", values, [0], [1], [])
-    both = flatbuffer({1: [other, method("forward", values, [0], [0], [])]}, b"ET12")
+    both = flatbuffer({1: [method("encode", values, [0], [1], []), method("forward", values, [0], [0], [])]}, b"ET12")
     found = import_program(both)
     assert found.problem.name == "forward"
     assert [warning.message for warning in found.warnings] == ['only method "forward" is read, not "encode"']
@@ -246,8 +234,7 @@ def test_stated_scratch_of_a_delegate_or_kernel_counts_in_addition_to_the_plan()
         ((Path(__file__).parents[3] / "tests/models/split_cat.pte").read_bytes(), "aten::cat"),
     ):
         found = import_program(data, scratch={name: 4096})
-        assert found.beside == 4096
-        assert found.problem == import_program(data).problem
+        assert (found.beside, found.problem) == (4096, import_program(data).problem)
         message = "kernels take up to 4,096 bytes of scratch, as stated, in addition to what is planned"
         assert [(each.rule, each.message) for each in found.warnings] == [("stated-scratch", message)]
     with pytest.raises(OptionError, match=r"scratch: must name operators that run \(EthosUBackend\)"):

@@ -85,24 +85,12 @@ def test_an_order_must_read_a_tensor_before_it_is_overwritten() -> None:
 
 
 def test_tensors_outside_ggmls_plan_are_state_if_written_and_weights_otherwise() -> None:
-    tensors = [
-        tensor(0, 0, buffer=0),
-        tensor(1, 128, buffer=0, size=128),
-        tensor(2, 0, view_of=1, at=64),
-        tensor(3, 0),
-        tensor(4, 0, view_of=1, at=64),
-        tensor(5, 64, output=True),
-    ]
+    tensors = [tensor(0, 0, buffer=0), tensor(1, 128, buffer=0, size=128), tensor(2, 0, view_of=1, at=64)]
+    tensors += [tensor(3, 0), tensor(4, 0, view_of=1, at=64), tensor(5, 64, output=True)]
     nodes = [node(3, "MUL_MAT", 0), node(2, "VIEW", 1), node(4, "CPY", 3, 2), node(5, "MUL_MAT", 0, 1)]
     model = read_model(graph_bytes(*tensors, *nodes))
-    assert isinstance(model, ImportedProgram)
-    assert model.operations is not None
-    assert {str(row.id): (row.size, row.persistent) for row in model.operations.functions["main"].buffers} == {
-        "t0": (64, False),
-        "t1": (128, True),
-        "t3": (64, False),
-        "t5": (64, False),
-    }
+    found = {str(row.id): (row.size, row.persistent) for row in model.operations.functions["main"].buffers}
+    assert found == {"t0": (64, False), "t1": (128, True), "t3": (64, False), "t5": (64, False)}
     assert set(lifetimes(model)) == {"t1", "t3", "t5"}
     assert model.own_peak == 4096 + 128
 
@@ -134,16 +122,12 @@ def test_a_dimension_with_graphs_at_several_sizes_is_a_symbol() -> None:
         (graph_bytes() + b"{", r"line 4: must be JSON: "),
         (graph_bytes() + graph_bytes(), r"graphs: must have different sizes of the same dimension"),
         (graph_bytes(n=1) + graph_bytes(n=1), r"graphs: must have different sizes of the same dimension"),
-        (
-            graph_bytes(n=1) + graph_bytes(tensor(0, 0), n=2),
-            r"graphs: must differ only in sizes, got a difference in tensors\[0\]",
-        ),
-        (
-            graph_bytes(tensor(0, 0, name="GPU#x#0"), tensor(1, 64), node(1, "RELU", 0)),
-            r"must not be a copy between backe",
-        ),
+        (graph_bytes(n=1) + graph_bytes(tensor(0, 0), n=2),
+         r"graphs: must differ only in sizes, got a difference in tensors\[0\]"),
+        (graph_bytes(tensor(0, 0, name="GPU#x#0"), tensor(1, 64), node(1, "RELU", 0)),
+         r"must not be a copy between backe"),
     ],
-)
+)  # fmt: skip
 def test_a_malformed_ggml_graph_is_refused_with_location_and_rule(data: bytes, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         read_model(data)

@@ -18,8 +18,7 @@ def test_a_buffer_has_the_usage_of_the_chosen_or_cheapest_strategy(solution: dic
     data = json.dumps(EXAMPLE | solution).encode()
     assert detect(data) == "iopddl"
     problem = read_model(data, None, ModelOptions()).problem
-    assert problem.buffers.size.tolist() == sizes
-    assert problem.buffers.end.tolist() == [40, 90]
+    assert (problem.buffers.size.tolist(), problem.buffers.end.tolist()) == (sizes, [40, 90])
     assert (problem.name, problem.pools[0].size) == ("example", 50)
 
 

@@ -40,19 +40,13 @@ def test_packs_read_from_a_dump_equal_the_recorded_problems(name: str) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_plans_of_packs_are_no_larger_than_irees_own(name: str) -> None:
     found = model(name)
-    plan = solve(found.problem, time_limit_s=5)
-    assert plan.peak is not None
-    assert found.own_peak is not None
-    assert plan.peak <= found.own_peak
+    assert solve(found.problem, time_limit_s=5).peak <= found.own_peak
 
 
 def test_lifetimes_of_slices_include_their_last_step() -> None:
     found = read_model(PACKS)
-    assert [(row.id, row.start, row.end, row.size, row.alignment) for row in found.problem.buffers] == [
-        ("0/0", 0, 2, 64, 64),
-        ("0/1", 1, 3, 100, 64),
-        ("0/2", 2, 3, 64, 64),
-    ]
+    rows = [(row.id, row.start, row.end, row.size, row.alignment) for row in found.problem.buffers]
+    assert rows == [("0/0", 0, 2, 64, 64), ("0/1", 1, 3, 100, 64), ("0/2", 2, 3, 64, 64)]
     assert [pool.name for pool in found.problem.pools] == ["pack 0 (transient)"]
     assert found.own_peak is None
     aligned = read_model(PACKS, options=ModelOptions(alignment=128))
@@ -77,9 +71,8 @@ def printed_layout(total: bytes) -> bytes:
     """Return a function as the compiler prints it after the pass, with a pack of `total` bytes."""
     lines = [line for line in PACKS.splitlines(keepends=True) if b"[" not in line and b"})" not in line]
     text = b"".join(line for line in lines if b"pack" not in line)
-    return text.replace(b"{%0#0}", b"{%c9}").replace(
-        b"  %c64 =", b"  %c9 = arith.constant " + total + b" : index\n  %c64 ="
-    )
+    constant = b"  %c9 = arith.constant " + total + b" : index\n"
+    return text.replace(b"{%0#0}", b"{%c9}").replace(b"  %c64 =", constant + b"  %c64 =")
 
 
 def test_irees_own_peak_is_read_from_the_dump_after_the_pass_of_the_same_function() -> None:
@@ -92,8 +85,7 @@ def test_irees_own_peak_is_read_from_the_dump_after_the_pass_of_the_same_functio
 def test_iree_packs_in_dumps_of_other_passes_are_ignored() -> None:
     earlier = PACKS.replace(b"[0, 1]", b"[0, 7]")
     other = TITLE.replace(b"iree-stream-layout-slices", b"iree-stream-schedule-allocation")
-    found = read_model(other % b"After" + earlier + TITLE % b"Before" + PACKS)
-    assert len(found.problem.buffers) == 3
+    assert len(read_model(other % b"After" + earlier + TITLE % b"Before" + PACKS).problem.buffers) == 3
 
 
 @pytest.mark.parametrize(
@@ -116,9 +108,8 @@ def test_errors_in_iree_packs_state_their_line(old: bytes, new: bytes, sentence:
 def test_comments_in_iree_dumps_are_ignored() -> None:
     (data,) = dump_bytes("zfnet512.iree.txt")
     lines = data.decode().split("\n")
-    noted = "\n".join(
-        line if line.startswith("// -----//") else f"{line} // %c1 = arith.constant 1 : index" for line in lines
-    )
+    note = " // %c1 = arith.constant 1 : index"
+    noted = "\n".join(line if line.startswith("// -----//") else line + note for line in lines)
     with_comments, without = read_model(noted.encode()), read_model(data)
     assert (with_comments.problem, with_comments.own_plan) == (without.problem, without.own_plan)
     lines_inside = (

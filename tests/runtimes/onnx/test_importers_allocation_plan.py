@@ -14,27 +14,19 @@ from memplan.runtimes.onnx.allocation_plan import read_of
 from tests.runtimes.onnx_models import printed_plan
 
 Nodes = Sequence[tuple[str, str, str]]
-CHAIN: Nodes = (
-    ("Exp", "x", "a"),
-    ("MatMul", "a a", "b"),
-    ("Relu", "b", "r"),
-    ("MatMul", "r a", "c"),
-    ("Exp", "c", "y"),
-)
+CHAIN = (("Exp", "x", "a"), ("MatMul", "a a", "b"), ("Relu", "b", "r"), ("MatMul", "r a", "c"), ("Exp", "c", "y"))
 
 
 def model(nodes: Nodes, types: dict[str, int] | None = None) -> bytes:
     """Return a model whose values have 8 x 8 elements of the given types, float by default."""
     rows = [helper.make_node(op, reads.split(), writes.split(), name=writes) for op, reads, writes in nodes]
     names = dict.fromkeys(name for _, reads, writes in nodes for name in (*reads.split(), *writes.split()))
-    infos = {
-        name: helper.make_tensor_value_info(name, (types or {}).get(name, TensorProto.FLOAT), [8, 8]) for name in names
-    }
+    kinds = dict.fromkeys(names, TensorProto.FLOAT) | (types or {})
+    infos = {name: helper.make_tensor_value_info(name, kinds[name], [8, 8]) for name in names}
     inside = [infos[name] for name in names if name not in "xy"]
     graph = helper.make_graph(rows, "g", [infos["x"]], [infos["y"]], value_info=inside)
-    made: bytes = helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10
-    ).SerializeToString()
+    opsets = [helper.make_opsetid("", 21)]
+    made: bytes = helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString()
     return made
 
 
@@ -51,32 +43,22 @@ def messages(data: bytes, plan: bytes) -> list[str]:
 def test_values_reuse_the_buffer_of_an_input_after_its_last_read() -> None:
     plan = printed_plan(kinds(y="AllocateOutput"), "abrcy")
     imported = read_of(model(CHAIN), plan, ModelOptions())
-    assert {row.id: (row.start, row.end, row.pools) for row in imported.problem.buffers} == {
-        "x": (-1, 1, ("x",)),
-        "a": (0, 4, ("a",)),
-        "b": (1, 4, ("b",)),
-        "c": (3, 5, ("c",)),
-        "y": (4, 6, ("y",)),
-    }
+    lives = {"x": (-1, 1), "a": (0, 4), "b": (1, 4), "c": (3, 5), "y": (4, 6)}
+    rows = {row.id: (row.start, row.end, row.pools) for row in imported.problem.buffers}
+    assert rows == {name: (*life, (name,)) for name, life in lives.items()}
     assert (imported.own_peak, messages(model(CHAIN), plan)) == (5 * 256, [])
-    older = (
-        plan.replace(b"LaunchKernel - NodeIndex: ", b"Launch kernel with node id: ")
-        .replace(b")", b") ")
-        .replace(b")  ", b") ")
-    )
+    older = plan.replace(b"LaunchKernel - NodeIndex: ", b"Launch kernel with node id: ")
+    older = older.replace(b")", b") ").replace(b")  ", b") ")
     older = b"".join(line.partition(b", Name: ")[0] + b"\n" for line in older.splitlines())
     assert messages(model(CHAIN), older) == []
 
 
-def test_verify_names_a_value_in_a_buffer_that_is_still_read(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_verify_names_values_in_a_buffer_that_is_still_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, plan = tmp_path / "model.onnx", tmp_path / "plan.txt"
     data.write_bytes(model(CHAIN))
     plan.write_bytes(printed_plan(kinds(c="Reuse 1", y="AllocateOutput"), "abrcy"))
     assert main(["verify", str(data), str(plan)]) == 3
-    sentence = 'buffers "a" and "c" share bytes [0, 256) of "a", but both are alive in [3, 4)'
-    assert sentence in capsys.readouterr().err
+    assert 'buffers "a" and "c" share bytes [0, 256) of "a", but both are alive in [3, 4)' in capsys.readouterr().err
     assert main(["verify", str(plan)]) == 2
     assert "must follow its model" in capsys.readouterr().err
     assert main(["verify", "examples/mobilenet_v2.csv", str(plan)]) == 2
@@ -86,8 +68,7 @@ def test_verify_names_a_value_in_a_buffer_that_is_still_read(
 def test_verify_names_bytes_in_a_buffer_sized_for_4_bit_elements() -> None:
     nodes = (("Cast", "x", "p"), ("Cast", "p", "s"), ("Cast", "s", "q"), ("Cast", "q", "y"))
     wide = {"x": "PreExisting", "p": "Allocate", "s": "Allocate", "q": "Reuse 1", "y": "AllocateOutput"}
-    data = model(nodes, {"p": TensorProto.UINT4, "q": TensorProto.UINT8})
-    (message,) = messages(data, printed_plan(wide, "psqy"))
+    (message,) = messages(model(nodes, {"p": TensorProto.UINT4, "q": TensorProto.UINT8}), printed_plan(wide, "psqy"))
     assert '"q"' in message
     assert "32" in message
     assert messages(model(nodes, {"p": TensorProto.UINT8, "q": TensorProto.UINT8}), printed_plan(wide, "psqy")) == []

@@ -98,9 +98,7 @@ def plain_sizes(data: bytes, dims: Values) -> dict[str, int]:
         (RELAX, {"n": SymbolRange(max=70)}, {}),
     ],
 )
-def test_each_symbolic_size_evaluates_to_the_size_of_the_concrete_model(
-    data: bytes, ranges: dict[str, SymbolRange], names: dict[str, str]
-) -> None:
+def test_symbolic_sizes_equal_concrete_ones(data: bytes, ranges: dict[str, SymbolRange], names: dict[str, str]) -> None:
     problem = read_symbolic(data, None, ranges)
     sized = compile_sizes(problem)
     for values in samples(sized.space, 4, seed=9)[-4:]:
@@ -118,9 +116,8 @@ def test_the_range_of_a_symbol_comes_from_the_caller_or_else_from_the_file() -> 
 
 
 def test_a_dimension_may_be_an_expression_of_other_dimensions() -> None:
-    problem = read_symbolic(
-        relu_after("Concat", ["n", 4], ["past + 1", 4], axis=0), None, {"past": SymbolRange(max=99)}
-    )
+    data = relu_after("Concat", ["n", 4], ["past + 1", 4], axis=0)
+    problem = read_symbolic(data, None, {"past": SymbolRange(max=99)})
     assert list(problem.symbols) == ["n", "past"]
     assert {str(row.id): row.size for row in problem.buffers}["main/y"] == "64*((16*n + 16*past + 15)//64) + 64"
 
@@ -189,8 +186,7 @@ def test_arithmetic_on_symbols_agrees_with_arithmetic_on_numbers() -> None:
 
 
 def test_a_comparison_that_depends_on_symbol_values_is_refused() -> None:
-    numbers = SymbolicNumbers({"n": SymbolRange(max=40)})
-    n = numbers.symbol("n")
+    n = SymbolicNumbers({"n": SymbolRange(max=40)}).symbol("n")
     assert n >= 1 and n < 41 and 0 < n and not n > 40 and n == n + 1 - 1 and n != 41  # noqa: PT018, SIM300
     with pytest.raises(FormatError, match="must compare equally for all values, got n <= 7"):
         assert n < 8

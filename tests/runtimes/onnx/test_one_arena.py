@@ -59,14 +59,12 @@ class _Arena:
         self.form: dict[str, tuple[Any, Any]] = {}
 
     def put(self, name: str, value: Any) -> None:
-        """Write a tensor at its offset, over any other bytes."""
         at = self.offset[name]
         assert at + value.nbytes <= len(self.bytes)
         self.bytes[at : at + value.nbytes] = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
         self.form[name] = value.dtype, value.shape
 
     def get(self, name: str) -> Any:
-        """Return the bytes at the offset of a tensor, as an array."""
         if name in self.weights:
             return self.weights[name]
         (dtype, shape), at = self.form[name], self.offset[name]
@@ -81,9 +79,8 @@ def test_a_model_with_symbolic_dimensions_runs_in_one_arena_for_all_values(views
     model, paths = _attention(), [tmp_path / name for name in ("m.onnx", "plan.c", "plan.json", "plan.so")]
     onnx.save(model, paths[0])
     flags = [f"-o{path}" for path in paths[1:3]]
-    assert (
-        main(["shapes", str(paths[0]), "--symbol=batch=1..4", "--symbol=length=1..64", "--views", views, *flags]) == 0
-    )
+    symbols = ["--symbol=batch=1..4", "--symbol=length=1..64"]
+    assert main(["shapes", str(paths[0]), *symbols, "--views", views, *flags]) == 0
     answer = json.loads(paths[2].read_text())
     assert {row["name"]: row["role"] for row in answer["tensors"]}.items() >= {"x": "input", "y": "output"}.items()
     subprocess.run(["gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", *paths[3:0:-2]], check=True)

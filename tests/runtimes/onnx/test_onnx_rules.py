@@ -91,16 +91,10 @@ def _infer_shapes(op: str, case: Case) -> list[list[int]]:
     given, attributes, outputs = case
     names = ["" if each is None else f"i{k}" for k, each in enumerate(given)]
     made = [f"o{k}" for k in range(outputs)]
-    inputs = [
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, each)
-        for name, each in zip(names, given, strict=True)
-        if isinstance(each, list)
-    ]
-    constants = [
-        numpy_helper.from_array(each, name)
-        for name, each in zip(names, given, strict=True)
-        if isinstance(each, np.ndarray)
-    ]
+    shapes = {name: each for name, each in zip(names, given, strict=True) if isinstance(each, list)}
+    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, each) for name, each in shapes.items()]
+    arrays = {name: each for name, each in zip(names, given, strict=True) if isinstance(each, np.ndarray)}
+    constants = [numpy_helper.from_array(each, name) for name, each in arrays.items()]
     node = helper.make_node(op, names, made, **attributes)
     kind = TensorProto.INT64 if op == "Range" else TensorProto.FLOAT
     ends = [helper.make_tensor_value_info(name, kind, None) for name in made]

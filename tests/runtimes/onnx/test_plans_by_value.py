@@ -57,9 +57,8 @@ class _Draft:
         ends = [of[name] for name in self.rows if name in self.outputs]
         inner = [of[name] for name in self.rows if name not in self.outputs and name != "x"]
         graph = helper.make_graph(nodes, "drawn", [of["x"]], ends, initializer=shapes, value_info=inner)
-        data: bytes = helper.make_model(
-            graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10
-        ).SerializeToString()
+        opsets = [helper.make_opsetid("", 21)]
+        data: bytes = helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString()
         return data
 
 
@@ -99,9 +98,8 @@ def test_verify_refuses_every_allocation_plan_that_computes_wrong_values(part: i
     for seed in range(60 * part, 60 * part + 60):
         draft = draw_model(seed)
         try:
-            read = read_of(
-                draft.model(), printed_plan(draft.kinds, [name for _, _, name in draft.nodes]), ModelOptions()
-            )
+            plan = printed_plan(draft.kinds, [name for _, _, name in draft.nodes])
+            read = read_of(draft.model(), plan, ModelOptions())
         except InputError:
             continue
         assert read.own_plan is not None

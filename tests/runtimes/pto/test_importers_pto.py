@@ -66,8 +66,7 @@ def test_verification_names_a_tile_whose_bytes_a_loop_reuses_while_reading_it() 
         f"main/rows/%{name}": ("vec",) for name in ("weights", "row", "sum", "scratch")
     }
     assert (model.own_peak, messages(sound)) == (12288, [])
-    wrong = kernel(*FIRST, tile("sum", 8192), tile("scratch", 0), loop(*body, stored))
-    (message,) = messages(wrong)
+    (message,) = messages(kernel(*FIRST, tile("sum", 8192), tile("scratch", 0), loop(*body, stored)))
     assert message.startswith('buffers "%weights" and "%scratch" share bytes [0, 4096) of "vec", but both are alive in')
 
 
@@ -164,39 +163,29 @@ def test_tiles_without_addresses_are_planned_and_written_with_addresses(seed: in
     assert (found.status, verify(problem, found)) == ("optimal", ())
     written = convert(data, found, ConvertOptions(to="pto", name="k.pto")).files[0].data
     again = read_model(written)
-    assert again.own_plan is not None
     assert verify(again.problem, again.own_plan) == ()
-    assert {(row.id, row.offset) for row in again.own_plan.placements} <= {
-        (row.id, row.offset) for row in found.placements
-    }
+    stated, planned = ({(row.id, row.offset) for row in plan.placements} for plan in (again.own_plan, found))
+    assert stated <= planned
     assert len(again.own_plan.placements) >= len(rows)
     added = Counter(written.splitlines()) - Counter(data.splitlines())
     assert all(b"arith.constant" in line or b"addr =" in line or b"base =" in line for line in added)
     if b"reserve_buffer" in data:
-        problem = Problem.model_validate(
-            problem.model_dump()
-            | {"buffers": [row.model_dump() for row in problem.buffers if "slots" not in str(row.id)]}
-        )
+        tiles = [row.model_dump() for row in problem.buffers if "slots" not in str(row.id)]
+        problem = Problem.model_validate(problem.model_dump() | {"buffers": tiles})
     for memory in dict.fromkeys(memories):
         mine = [k for k in range(len(rows)) if memories[k] == memory]
         alive = max(sum(256 * rows[k] for k in mine if k <= when <= last[k]) for when in range(len(rows) + 1))
         kept = [row.model_dump() for row in problem.buffers if row.pools == (memory,)]
-        alone = Problem.model_validate({"buffers": kept, "pools": [{"name": memory}]})
+        alone = Problem(buffers=kept, pools=[{"name": memory}])
         assert (len(kept), live_peak(alone)) == (len(mine), alive), memory
 
 
 def test_kernels_are_written_with_planned_addresses_and_keep_their_comments() -> None:
-    data = kernel(
-        "// %x = pto.alloc_tile : a comment",
-        *FIRST,
-        step("tmul", "%weights, %weights", "%row"),
-        step("tstore", "%row", "%dst"),
-    )
+    steps = step("tmul", "%weights, %weights", "%row"), step("tstore", "%row", "%dst")
+    data = kernel("// %x = pto.alloc_tile : a comment", *FIRST, *steps)
     moved = data.replace(b"constant 4096 : i64", b"constant 16384 : i64")
     written = convert(moved, options=ConvertOptions(to="pto", name="k.pto")).files[0].data
-    again = read_model(written)
-    assert again.own_plan is not None
-    assert sorted(row.offset for row in again.own_plan.placements) == [0, 4096]
+    assert sorted(row.offset for row in read_model(written).own_plan.placements) == [0, 4096]
     assert b"// %x = pto.alloc_tile : a comment" in written
     with pytest.raises(FormatError, match=r"must be PTO kernels \(a \.pto file\) if the target"):
         convert(b"id,lower,upper,size\na,0,1,8\n", options=ConvertOptions(to="pto", name="a.csv"))

@@ -111,18 +111,16 @@ def test_the_script_puts_the_arena_into_the_fast_memory_and_the_model_into_flash
     deploy_and_compile("--section", ".dtcm")
     (script,) = blocks("ld")
     Path("board.ld").write_text(SCRIPT % script)
-    Path("main.c").write_text(
-        '#include "net.h"\nint net_main(void) { net_arena[0] = net[0]; return net_arena[NET_HEAD_SIZE - 1]; }\n'
-    )
+    body = "net_arena[0] = net[0]; return net_arena[NET_HEAD_SIZE - 1];"
+    Path("main.c").write_text(f'#include "net.h"\nint net_main(void) {{ {body} }}\n')
     run("arm-none-eabi-gcc", "-std=c11", *CORTEX_M, "main.c", "-o", "main.o")
     run("arm-none-eabi-gcc", "-nostdlib", "-Wl,-T,board.ld", "main.o", "net.o", "-o", "board.elf")
     symbols = {line.split()[2]: int(line.split()[0], 16) for line in run("arm-none-eabi-nm", "board.elf").splitlines()}
     assert 0x20000000 <= symbols["net_arena"] < 0x20020000
     assert 0x08000000 <= symbols["net"] < 0x08100000
     assert (symbols["net_arena"] % 16, symbols["net"] % 16) == (0, 0)
-    assert "NOBITS" in next(
-        line for line in run("arm-none-eabi-readelf", "-S", "board.elf").splitlines() if ".dtcm" in line
-    )
+    sections = run("arm-none-eabi-readelf", "-S", "board.elf").splitlines()
+    assert "NOBITS" in next(line for line in sections if ".dtcm" in line)
 
 
 @pytest.mark.parametrize("addresses", [("", ""), ("@0x20000000", "@0x60000000")])
@@ -153,12 +151,10 @@ def test_six_printed_commands_lead_from_a_model_and_a_chip_to_a_linked_program_o
     for line in (compiling, linking):
         run(*shlex.split(line))
     assert "filename" in run(*shlex.split(measuring))
-    symbols = [
-        line.split() for line in run("arm-none-eabi-nm", "-S", "model_memory.elf").splitlines() if "_pool_" in line
-    ]
+    lines = run("arm-none-eabi-nm", "-S", "model_memory.elf").splitlines()
+    symbols = [line.split() for line in lines if "_pool_" in line]
     places = {name: (int(place, 16), int(size, 16)) for place, size, _, name in symbols}
-    assert {name: size for name, (_, size) in places.items()} == {
-        f"model_memory_pool_{pool['name']}": pool["used"] for pool in plan["pools"]
-    }
+    used = {f"model_memory_pool_{pool['name']}": pool["used"] for pool in plan["pools"]}
+    assert {name: size for name, (_, size) in places.items()} == used
     for pool, address in zip(("sram", "psram"), addresses, strict=True):
         assert not address or places[f"model_memory_pool_{pool}"][0] == int(address[1:], 16)

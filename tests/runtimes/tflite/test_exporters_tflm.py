@@ -25,17 +25,13 @@ from tests.support.layouts import single_pool_layout
 
 MODELS = Path(__file__).parents[3] / "tests" / "models"
 OF_ONE_SUBGRAPH = [MODELS / "view.tflite", MODELS / "recorded" / "kws_dscnn_int8.tflite"]
-GRAPH = subgraph(
-    [tensor("x", (1, 4)), tensor("k", (4,), constant=True), tensor("s", (4,), variable=True), tensor("y", (1, 4))],
-    [0],
-    [3],
-    [operator("ADD", [0, 1, 2], [3])],
-)
+RESIDENT = [tensor("k", (4,), constant=True), tensor("s", (4,), variable=True)]
+TENSORS = [tensor("x", (1, 4)), *RESIDENT, tensor("y", (1, 4))]
+GRAPH = subgraph(TENSORS, [0], [3], [operator("ADD", [0, 1, 2], [3])])
 PLACES = {"main/x": ("default", 0), "main/s": ("default", 16), "main/y": ("default", 32)}
 
 
 def plan_model(data: bytes) -> tuple[ImportedProblem, Plan, bytes]:
-    """Return the problem of a model, its plan, and the model with the plan inside."""
     found = read_model(data)
     plan = solve(found.problem)
     return found, plan, export("tflite", lay_out(found.problem, plan, data), "model")[""]
@@ -45,8 +41,7 @@ def placed_by_hand(data: bytes, **moved: int) -> bytes:
     found = read_model(data, None, ModelOptions(alignment=8))
     places = PLACES | {f"main/{name}": ("default", offset) for name, offset in moved.items()}
     placements = [{"id": name, "pool": pool, "offset": offset} for name, (pool, offset) in places.items()]
-    layout = lay_out(found.problem, Plan.model_validate({"placements": placements}), data)
-    return export("tflite", layout, "model")[""]
+    return export("tflite", lay_out(found.problem, Plan(placements=placements), data), "model")[""]
 
 
 def read_by_vela(data: bytes) -> Any:
@@ -115,15 +110,13 @@ def test_an_exported_plan_replaces_the_one_in_the_file() -> None:
     written = placed_by_hand(model(GRAPH, offline_plan=(0, 1, 4, 0, -1, 64, 128)))
     assert written.count(OFFLINE_PLAN.encode()) == 2  # the old one is still there, but nothing points at it
     read = read_by_vela(written)
-    assert offline_offsets(read) == [0, -1, 16, 32]
-    assert read.MetadataLength() == 1
+    assert (offline_offsets(read), read.MetadataLength()) == ([0, -1, 16, 32], 1)
     assert placed_by_hand(written)[-len(written) :] == written
 
 
 def test_the_bytes_of_the_plan_are_aligned_in_the_file() -> None:
     written = placed_by_hand(model(GRAPH))
-    at = written.index(struct.pack("<7i", 0, 1, 4, 0, -1, 16, 32))
-    assert at % 16 == 0
+    assert written.index(struct.pack("<7i", 0, 1, 4, 0, -1, 16, 32)) % 16 == 0
     assert (len(written) - len(model(GRAPH))) % 64 == 0
 
 
@@ -188,5 +181,4 @@ def test_write_tflm_refuses_a_broken_file_or_keeps_its_content(data: st.DataObje
     except FormatError:
         return
     after = read_tensors(written)
-    assert after.subgraphs == before.subgraphs
-    assert after.metadata == {**before.metadata, "name": b"content"}
+    assert (after.subgraphs, after.metadata) == (before.subgraphs, {**before.metadata, "name": b"content"})

@@ -50,7 +50,6 @@ def test_an_ethos_u_model_with_one_memory_has_one_pool(fast: int) -> None:
 def test_an_ethos_u_model_with_two_memories_has_two_pools() -> None:
     found = compiled_model([SCRATCH, byte_tensor("scratch_fast", 2048), X, Y], [0, 0, 3072, 0], [ethos_u(3)], 5)
     assert_plan_is_valid(found)
-    assert found.own_plan is not None
     assert [pool.name for pool in found.problem.pools] == ["arena", "scratch_fast"]
     assert {row.id: row.pool for row in found.own_plan.placements}["main/scratch_fast"] == "scratch_fast"
     assert found.own_peak == 4096 + 2048
@@ -59,8 +58,7 @@ def test_an_ethos_u_model_with_two_memories_has_two_pools() -> None:
 def test_inputs_and_outputs_of_ethos_u_commands_keep_their_distance_in_every_plan() -> None:
     found = compiled_model([SCRATCH, byte_tensor("-", 16), X, Y], [0, 0, 3072, 512], [ethos_u()], 5)
     place = {row.id: row.offset for row in solve(found.problem).placements}
-    assert place["main/x"] - place["main/scratch"] == 3072
-    assert place["main/y"] - place["main/scratch"] == 512
+    assert (place["main/x"] - place["main/scratch"], place["main/y"] - place["main/scratch"]) == (3072, 512)
     # A graph of operations, for another order, does not know that.
     assert [each.buffers for each in found.warnings if each.rule == "ethos-u-areas"] == [("main/x", "main/y")]
 
@@ -72,8 +70,7 @@ def test_operators_of_the_processor_stay_free_and_are_verified() -> None:
         found = compiled_model(tensors, [0, 0, 3072, 0, 512, place], operators, 7)
         assert found.own_plan is not None
         assert (verify(found.problem, found.own_plan) == ()) == is_valid
-        relative = {row.id for row in found.problem.buffers if row.relative is not None}
-        assert relative == {"main/x", "main/y"}
+        assert {row.id for row in found.problem.buffers if row.relative is not None} == {"main/x", "main/y"}
 
 
 def test_models_compiled_by_vela_are_not_reordered() -> None:
@@ -90,11 +87,8 @@ def test_views_of_inputs_of_ethos_u_commands_share_the_offset_of_the_input() -> 
 
 
 @pytest.mark.parametrize(("scratch", "places"), [(0, [0, 0, 0, 1024]), (4096, [-1, -1, -1, -1])])
-def test_ethos_u_models_without_scratch_bytes_or_offsets_have_no_relative_buffers(
-    scratch: int, places: list[int]
-) -> None:
-    tensors = [byte_tensor("scratch", scratch), byte_tensor("-", 16), X, Y]
-    found = compiled_model(tensors, places, [ethos_u()], 5)
+def test_ethos_u_models_without_scratch_or_offsets_have_no_relative_buffers(scratch: int, places: list[int]) -> None:
+    found = compiled_model([byte_tensor("scratch", scratch), byte_tensor("-", 16), X, Y], places, [ethos_u()], 5)
     assert not any(row.relative for row in found.problem.buffers)
 
 
@@ -144,8 +138,7 @@ def test_a_valid_interpreter_state_is_read_with_its_reshape_in_place() -> None:
 
 
 def test_verify_reports_bytes_that_are_reused_before_the_last_read_of_their_reshape() -> None:
-    data = state({0: (0, 64), 1: (64, 64), 2: (64, 64), 3: (64, 64), 4: (128, 64)}, NODES, [0], [4])
-    assert messages(data) == [
+    assert messages(state({0: (0, 64), 1: (64, 64), 2: (64, 64), 3: (64, 64), 4: (128, 64)}, NODES, [0], [4])) == [
         'buffers "0/1 a tensor" and "0/3 a tensor" share bytes [64, 128) of "subgraph 0", but both are alive in [2, 4)'
     ]
 

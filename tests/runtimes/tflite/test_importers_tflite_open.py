@@ -59,8 +59,7 @@ def test_open_dimensions_are_named_after_their_first_input_and_their_axis() -> N
 
 
 def test_other_sizes_of_open_dimensions_change_the_shapes() -> None:
-    found = set_sizes(read_tensors(text_model()), {"words.1": 7}).subgraphs[0].tensors
-    shapes = {row.id: row.shape for row in found}
+    shapes = {row.id: row.shape for row in set_sizes(read_tensors(text_model()), {"words.1": 7}).subgraphs[0].tensors}
     assert (shapes["both"], shapes["flat"], shapes["scores"]) == ((1, 14, 4), (14, 4), (14, 5))
     plain = read_model(text_model(7), "a.tflite", ModelOptions()).problem
     other = read_model(text_model(), "a.tflite", ModelOptions(dims={"words.1": 7})).problem
@@ -68,9 +67,8 @@ def test_other_sizes_of_open_dimensions_change_the_shapes() -> None:
 
 
 def test_sizes_are_expressions_over_open_dimensions() -> None:
-    problem = read_symbolic(
-        text_model(), "a.tflite", {"words.1": SymbolRange(min=1, max=64)}, ModelOptions(dims={"words.0": 1})
-    )
+    ranges, options = {"words.1": SymbolRange(min=1, max=64)}, ModelOptions(dims={"words.0": 1})
+    problem = read_symbolic(text_model(), "a.tflite", ranges, options)
     sized = compile_sizes(problem)
     for side in (1, 5, 64):
         plain = read_model(text_model(side), "a.tflite", ModelOptions()).problem
@@ -84,28 +82,20 @@ def test_sizes_are_expressions_over_open_dimensions() -> None:
 @pytest.mark.parametrize(
     ("data", "dims", "sentence"),
     [
-        (
-            text_model(),
-            {"words.2": 3},
-            'dims: must be an open dimension of the model .words.0, words.1., got "words.2"',
-        ),
+        (text_model(), {"words.2": 3},
+         'dims: must be an open dimension of the model .words.0, words.1., got "words.2"'),
         (text_model(signature=()), {"n": 3}, 'dims: must not be given, as TFLite names no dimensions, got "n"'),
         (text_model(), {"words.0": (3,)}, "dims: must be one size, such as words.0=8 .only ONNX models accept"),
-        (
-            text_model(),
-            {"words.0": 3},
-            r"operators\[4\]: must be an operator whose output shape follows from its inputs",
-        ),
+        (text_model(), {"words.0": 3},
+         r"operators\[4\]: must be an operator whose output shape follows from its inputs"),
     ],
-)
+)  # fmt: skip
 def test_sizes_that_do_not_follow_from_open_dimensions_are_refused(data: bytes, dims: Any, sentence: str) -> None:
     with pytest.raises((OptionError, FormatError), match=sentence):
         read_model(data, "a.tflite", ModelOptions(dims=dims))
 
 
-def test_the_shapes_command_plans_a_tflite_model_for_all_values(
-    tmp_path: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_shapes_plans_a_tflite_model_for_all_values(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "a.tflite"
     path.write_bytes(text_model())
     flags = ["--dim", "words.0=1", "--symbol", "words.1=1..512", "--format", "table"]

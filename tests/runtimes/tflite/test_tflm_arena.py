@@ -40,11 +40,8 @@ CUSTOM = model(subgraph([tensor("x", (4,)), tensor("y", (4,))], [0], [1], [opera
 
 
 def test_scratch_of_known_kernels_is_alive_while_they_run() -> None:
-    assert [(row.operator, row.size) for row in scratch_of_model(read_tensors(AVERAGES))[0]] == [
-        (1, 32),
-        (1, 16),
-        (1, 8),
-    ]
+    scratch = scratch_of_model(read_tensors(AVERAGES))[0]
+    assert [(row.operator, row.size) for row in scratch] == [(1, 32), (1, 16), (1, 8)]
     problem = read_model(AVERAGES).problem
     scratch = [row for row in problem.buffers if str(row.id).startswith("main/#scratch/0/1/")]
     assert [row.size for row in scratch] == [32, 16, 16]
@@ -93,7 +90,7 @@ def test_a_plan_that_makes_the_arena_larger_is_refused() -> None:
         stacked[row.id] = ("default", end)
         end += row.size
     placements = [{"id": name, "pool": pool, "offset": offset} for name, (pool, offset) in stacked.items()]
-    high = lay_out(problem, Plan.model_validate({"placements": placements}), AVERAGES)
+    high = lay_out(problem, Plan(placements=placements), AVERAGES)
     with pytest.raises(FormatError, match=r"^plan: must not take a larger arena than TFLite Micro's own planner"):
         export("tflite", high, "model")
     read = replace_fields(problem, read_with={"weights": "ram"})
@@ -102,9 +99,7 @@ def test_a_plan_that_makes_the_arena_larger_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["view.tflite", "loop.tflite", "choice.tflite", "recorded/kws_dscnn_int8.tflite"])
-def test_the_computed_arena_of_an_exported_plan_equals_that_of_the_runtime(
-    name: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_computed_arena_of_a_plan_equals_that_of_the_runtime(name: str, capfd: pytest.CaptureFixture[str]) -> None:
     runtime = pytest.importorskip("tflite_micro", reason="needs tflite_micro").runtime
     data = (MODELS / name).read_bytes()
     problem = read_model(data).problem
@@ -120,9 +115,8 @@ def test_given_scratch_is_planned_and_the_saving_reported() -> None:
     options = ModelOptions(scratch={"CUSTOM": 5000})
     found = read_model(CUSTOM, None, options)
     assert not found.has_unknown_scratch
-    assert [(row.id, row.size) for row in found.problem.buffers if "scratch" in str(row.id)] == [
-        ("main/#scratch/0/0/0", 5008)
-    ]
+    scratch = [(row.id, row.size) for row in found.problem.buffers if "scratch" in str(row.id)]
+    assert scratch == [("main/#scratch/0/0/0", 5008)]
     assert compare(CUSTOM, CompareOptions(scratch={"CUSTOM": 5000}, time_limit_s=1)).saved is not None
     with pytest.raises(OptionError, match=r'scratch: must name operators of the model \(.*\), got "OTHER"'):
         read_model(CUSTOM, None, ModelOptions(scratch={"OTHER": 1}))
@@ -150,7 +144,7 @@ def problem(*uses: tuple[int, int, int], alignment: int = 1, **pinned: int) -> P
     ]
     for row in rows:
         row |= {"offset": pinned[row["id"]]} if row["id"] in pinned else {}
-    return Problem.model_validate({"buffers": rows, "pools": [{"alignment": alignment}]})
+    return Problem(buffers=rows, pools=[{"alignment": alignment}])
 
 
 GREEDY = {

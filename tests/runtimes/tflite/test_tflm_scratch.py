@@ -32,20 +32,11 @@ ARENAS = MODELS / "arenas"
 GIVEN = {"CUSTOM": 8192, "MEAN": 5000}
 SIZES = {"x": 64, "wide": 4096, "small": 64, "y": 64}
 # The wide tensor is made before the custom operator runs, whose kernel needs 8192 bytes; the other order is better.
-LATE = model(
-    subgraph(
-        [tensor(name, (size,), INT8) for name, size in SIZES.items()],
-        [0],
-        [3],
-        [operator("RELU", [0], [1]), operator("CUSTOM", [0], [2]), operator("ADD", [1, 2], [3])],
-    )
-)
-AVERAGED = subgraph(
-    [tensor("inside", (1, 6, 6, 8), INT8), tensor("axes", (2,), INT32, constant=True), tensor("mean", (1, 8), INT8)],
-    [0],
-    [2],
-    [operator("MEAN", [0, 1], [2])],
-)
+OPERATORS = [operator("RELU", [0], [1]), operator("CUSTOM", [0], [2]), operator("ADD", [1, 2], [3])]
+LATE = model(subgraph([tensor(name, (size,), INT8) for name, size in SIZES.items()], [0], [3], OPERATORS))
+AXES = tensor("axes", (2,), INT32, constant=True)
+INSIDE = [tensor("inside", (1, 6, 6, 8), INT8), AXES, tensor("mean", (1, 8), INT8)]
+AVERAGED = subgraph(INSIDE, [0], [2], [operator("MEAN", [0, 1], [2])])
 
 
 def branching_model(times: int) -> bytes:
@@ -104,7 +95,6 @@ def test_scratch_in_subgraphs_is_planned_for_each_of_their_runs() -> None:
     assert not found.warnings
     planned = export("tflite", lay_out(found.problem, solve(found.problem), data), "model")[""]
     again = read_model(planned)
-    assert again.own_plan is not None
     assert {row.id for row in again.own_plan.placements} >= scratch.keys()
     assert again.own_peak == arena_head(read_tensors(planned), read_tensors(planned).offline_offsets).size
 
@@ -158,9 +148,7 @@ def test_check_fails_for_a_model_with_an_unknown_arena(tmp_path: Path, capfd: Ca
         ((INT8, INT8), None),
     ],
 )
-def test_a_model_with_types_that_the_runtime_refuses_has_an_unknown_arena(
-    kinds: tuple[int, int], refused: str | None
-) -> None:
+def test_types_that_the_runtime_refuses_give_an_unknown_arena(kinds: tuple[int, int], refused: str | None) -> None:
     given, weights = kinds
     tensors = [tensor("x", (1, 16), given), tensor("w", (16, 16), weights, constant=1), tensor("y", (1, 16), given)]
     data = model(subgraph(tensors, [0], [2], [operator("FULLY_CONNECTED", [0, 1], [2])]))
@@ -171,10 +159,8 @@ def test_a_model_with_types_that_the_runtime_refuses_has_an_unknown_arena(
 def one_operator(name: str, kinds: Sequence[int], shapes: Sequence[Sequence[int]], constants: Sequence[int]) -> bytes:
     """Return a model with one operator: tensors of these types and shapes, the last of which is its output."""
     last = len(kinds) - 1
-    tensors = [
-        tensor(f"t{k}", shape, kind, constant=k in constants)
-        for k, (kind, shape) in enumerate(zip(kinds, shapes, strict=True))
-    ]
+    rows = enumerate(zip(kinds, shapes, strict=True))
+    tensors = [tensor(f"t{k}", shape, kind, constant=k in constants) for k, (kind, shape) in rows]
     given = [k for k in range(last) if k not in constants]
     return model(subgraph(tensors, given, [last], [operator(name, list(range(last)), [last])]))
 
@@ -194,9 +180,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("start", REFUSED)
-def test_check_and_plan_for_a_target_refuse_what_the_device_refuses_and_name_a_way_out(
-    start: str, tmp_path: Path, capfd: Captured
-) -> None:
+def test_targets_refuse_what_their_device_refuses_with_a_way_out(start: str, tmp_path: Path, capfd: Captured) -> None:
     (tmp_path / "m.tflite").write_bytes(REFUSED[start])
     name = start.partition(" ")[0]
     ((status, found),) = answers(tmp_path, capfd, REFUSED[start], "check --budget 1MiB")
@@ -208,16 +192,12 @@ def test_check_and_plan_for_a_target_refuse_what_the_device_refuses_and_name_a_w
     assert f"error: model: must have operators that TFLite Micro runs, got {start}" in said
     assert f"give --scratch {name}=SIZE" in said
     own = "plan --target cortex-m4", "check --target cortex-m4 --budget 1MiB"
-    assert [status for status, _ in answers(tmp_path, capfd, REFUSED[start], *own, flags=f"--scratch {name}=64")] == [
-        0,
-        0,
-    ]
+    sized = answers(tmp_path, capfd, REFUSED[start], *own, flags=f"--scratch {name}=64")
+    assert [status for status, _ in sized] == [0, 0]
 
 
 @pytest.mark.parametrize(("bias", "is_known"), [(0.0003, True), (0.0001, False)])
-def test_a_bias_of_another_scale_than_its_products_is_refused_and_the_error_names_the_operator(
-    bias: float, is_known: bool
-) -> None:
+def test_a_bias_of_another_scale_than_its_products_is_refused_with_the_operator(bias: float, is_known: bool) -> None:
     scales = {"x": 0.1, "w": 0.003, "b": bias, "y": 0.001}
     kinds = {"x": INT8, "w": INT8, "b": INT32, "y": INT8}
     tensors = [
@@ -234,7 +214,6 @@ def test_a_bias_of_another_scale_than_its_products_is_refused_and_the_error_name
 def test_the_runtimes_plan_of_a_model_with_branches_is_computed() -> None:
     data = branching_model(2)
     found = compare(data, CompareOptions(time_limit_s=3))
-    assert found.own is not None
     assert (found.own.peak, found.own.message) == (arena_of(data).head, None)
     assert found.saved == arena_of(data).head - (found.memplan.peak or 0)
 
@@ -264,9 +243,7 @@ def test_scratch_by_output_or_number_takes_precedence_over_scratch_by_name() -> 
         rows = read_model(data, options=ModelOptions(scratch=said)).problem.buffers
         return [row.size for row in rows if "#scratch" in str(row.id)]
 
-    assert sizes() == []
-    assert sizes(NEG=64) == [64, 64]
-    assert sizes(a=128) == [128]
+    assert (sizes(), sizes(NEG=64), sizes(a=128)) == ([], [64, 64], [128])
     assert sizes(**{"1": 256, "NEG": 64}) == [64, 256]
     with pytest.raises(OptionError, match=r"or one operator, by its output or number\), got \"2\""):
         sizes(**{"2": 4})
@@ -278,7 +255,6 @@ def test_scratch_of_one_operator_stays_with_it_in_another_order(name: str) -> No
     moved = export_order(LATE)
     assert form_options(LATE, LATE, given) == given
     by_output = form_options(LATE, moved, given)
-    assert by_output is not None
     assert by_output.scratch == {"small": GIVEN["CUSTOM"]}
     assert arena_of(moved, by_output) == arena_of(moved, ModelOptions(scratch={"CUSTOM": GIVEN["CUSTOM"]}))
     by_name = model(subgraph([tensor(n, (64,), INT8) for n in SIZES], [0], [3], [operator("RELU", [0], [2])]))

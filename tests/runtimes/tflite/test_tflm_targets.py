@@ -19,6 +19,7 @@ from memplan.runtimes.tflite.tflm_tail import arena_of, arena_space
 from tests.runtimes.tflite_files import FLOAT32, INT8, model, operator, subgraph, tensor
 from tests.runtimes.vendor_models import draw_vendor_models
 
+Captured = pytest.CaptureFixture[str]
 MODELS = Path(__file__).parents[3] / "tests" / "models"
 KWS = (MODELS / "recorded" / "kws_dscnn_int8.tflite").read_bytes()
 CUSTOM = model(subgraph([tensor("x", (4,)), tensor("y", (4,))], [0], [1], [operator("CUSTOM", [0], [1])]))
@@ -109,22 +110,19 @@ def test_arenas_on_an_esp32_are_those_measured_on_the_chip(name: str, size: int)
     assert arena_bytes(data, "esp32", "esp-nn") == size
 
 
-def test_an_operator_without_a_kernel_is_reported(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_operator_without_a_kernel_is_reported(tmp_path: Path, capfd: Captured) -> None:
     (tmp_path / "m.tflite").write_bytes(MISSING)
     assert main(["check", str(tmp_path / "m.tflite"), "--budget", "64KiB", "--target", "cortex-m4"]) == 1
     (failure,) = json.loads(capfd.readouterr().out)["failures"]
     assert "TILE (for which TFLite Micro has no kernel)" in failure["message"]
 
 
-def test_convert_writes_no_c_array_if_the_runtime_refuses_the_arena_size(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_convert_writes_no_refused_c_array(tmp_path: Path, capfd: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "m.tflite").write_bytes(SOFTMAX)
     forms = "memplan.extensions.forms.device_forms"
     monkeypatch.setattr(f"{forms}.compare_forms", lambda *given: (None, "not run"))
     monkeypatch.setattr(f"{forms}.refusal_reason", lambda *given: "tflite_micro does not start it")
-    line = ["convert", str(tmp_path / "m.tflite"), "-o", str(tmp_path / "new.tflite"), "--c-array"]
-    assert main(line) == 1
+    assert main(["convert", str(tmp_path / "m.tflite"), "-o", str(tmp_path / "new.tflite"), "--c-array"]) == 1
     assert "not written, as the size of the arena would be wrong" in capfd.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.tflite"]
 
@@ -132,9 +130,7 @@ def test_convert_writes_no_c_array_if_the_runtime_refuses_the_arena_size(
 @pytest.mark.parametrize(
     ("data", "said"), [(CUSTOM, "state it with --scratch CUSTOM=SIZE"), (MISSING, "has no kernel")]
 )
-def test_convert_writes_no_c_array_if_the_arena_size_is_not_known(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], data: bytes, said: str
-) -> None:
+def test_convert_writes_no_c_array_of_an_unknown_arena(tmp_path: Path, capfd: Captured, data: bytes, said: str) -> None:
     (tmp_path / "m.tflite").write_bytes(data)
     line = ["convert", str(tmp_path / "m.tflite"), "-o", str(tmp_path / "new.tflite"), "--c-array", "--target", "esp32"]
     assert main(line) == 1

@@ -48,15 +48,11 @@ def test_verification_names_a_buffer_whose_bytes_a_loop_reuses_while_reading_it(
     lines = (*LOOP, "    " + step(pointer("b", 2), "c"), "    " + step(pointer("X.data", 2), "b"))
     assert detect(kernel(512, *lines), "kernel.txt") == "tilelang"
     model = read_model(kernel(512, *lines))
-    assert {str(row.id): row.pools for row in model.problem.buffers} == {
-        "main/a": ("shared",),
-        "main/b": ("shared",),
-        "main/c": ("wmma.accumulator",),
-    }
+    pools = {"main/a": ("shared",), "main/b": ("shared",), "main/c": ("wmma.accumulator",)}
+    assert {str(row.id): row.pools for row in model.problem.buffers} == pools
     assert (model.own_peak, messages(kernel(512, *lines))) == (1024 + 1536, [])
-    assert messages(kernel(256, *lines)) == [
-        'buffers "main/a" and "main/b" share bytes [256, 512) of "shared", but both are alive in [2, 4)'
-    ]
+    message = 'buffers "main/a" and "main/b" share bytes [256, 512) of "shared", but both are alive in [2, 4)'
+    assert messages(kernel(256, *lines)) == [message]
     after = (*LOOP, step(pointer("b", 2), "c"), step(pointer("X.data", 2), "b"))
     assert messages(kernel(0, *after)) == []
 

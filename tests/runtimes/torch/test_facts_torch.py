@@ -27,6 +27,5 @@ def test_operations_of_exported_programs_have_kinds_and_attributes() -> None:
     program = torch.export.export(layers.eval(), (torch.zeros(1, 3, 8, 8),)).run_decompositions()
     found = graph_of_imported(fx.read_exported(program)).graph
     assert [row.kind for row in found.ops] == ["depthwise_conv2d", "relu", "max_pool2d"]
-    assert found.ops[0].attributes["pads"] == (1, 1, 1, 1)
-    assert found.ops[2].attributes["strides"] == (2, 2)
+    assert (found.ops[0].attributes["pads"], found.ops[2].attributes["strides"]) == ((1, 1, 1, 1), (2, 2))
     assert [found.tensors[k].role for k in found.resident] == ["weight", "weight"]

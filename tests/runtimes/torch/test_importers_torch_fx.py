@@ -9,7 +9,6 @@ from memplan.planner.errors import FormatError
 from memplan.planner.foreign.imported import ImportedProblem, ViewFacts
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.programs.lifetimes.shadow import shadow
-from memplan.programs.models.imported_program import ImportedProgram
 from memplan.runtimes.torch.fx import read_exported, read_graph
 from memplan.solvers.portfolio.solve import solve
 
@@ -25,8 +24,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::Deprec
 
 
 class Function(torch.nn.Module):  # type: ignore[misc]  # the package is untyped
-    """A model whose forward pass is a given function."""
-
     def __init__(self, function: Any) -> None:
         super().__init__()
         self.function = function
@@ -53,7 +50,6 @@ def sizes(found: ImportedProblem) -> dict[str, int]:
 
 
 def statements(found: ImportedProblem) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
-    assert isinstance(found, ImportedProgram)
     rows = (row.model_dump() for row in found.operations.functions["main"].body)
     return [(row["op"], row["inputs"], row["outputs"]) for row in rows]
 
@@ -63,10 +59,8 @@ X = torch.zeros(4, 8)
 
 def test_the_result_of_every_operation_is_a_buffer() -> None:
     found = read_exported(export(lambda x: x.exp().sin(), X))
-    assert statements(found) == [
-        ("aten.exp.default", ("inputs_0",), ("exp",)),
-        ("aten.sin.default", ("exp",), ("sin",)),
-    ]
+    exp, sin = ("aten.exp.default", ("inputs_0",), ("exp",)), ("aten.sin.default", ("exp",), ("sin",))
+    assert statements(found) == [exp, sin]
     assert sizes(found) == {"inputs_0": 128, "exp": 128, "sin": 128}
     assert solve(found.problem).peak == 256
 
@@ -84,10 +78,8 @@ def test_views_in_a_list_share_the_buffer_of_their_base() -> None:
 
 
 def test_a_reshape_of_a_contiguous_tensor_is_a_view() -> None:
-    together = read_exported(export(lambda x: x.exp().reshape(32).sin(), X))
-    assert "reshape" not in sizes(together)
-    apart = read_exported(export(lambda x: x.exp().t().reshape(32).sin(), X))
-    assert sizes(apart)["reshape"] == 128
+    assert "reshape" not in sizes(read_exported(export(lambda x: x.exp().reshape(32).sin(), X)))
+    assert sizes(read_exported(export(lambda x: x.exp().t().reshape(32).sin(), X)))["reshape"] == 128
 
 
 def test_each_of_several_results_of_an_operation_is_a_buffer() -> None:
@@ -112,16 +104,13 @@ def test_parameters_are_constants_unless_an_operation_changes_them() -> None:
             self.total.add_(x)
             return self.total * self.scale
 
-    found = read_exported(export(Counter(), X))
-    assert isinstance(found, ImportedProgram)
-    main = found.operations.functions["main"]
+    main = read_exported(export(Counter(), X)).operations.functions["main"]
     assert main.constants == ("p_scale",)
     assert [row.id for row in main.buffers if row.persistent] == ["b_total"]
 
 
 def test_outputs_and_bases_of_output_views_are_results() -> None:
     found = read_exported(export(lambda x: (x.exp().t(), x.sin().cos()), X))
-    assert isinstance(found, ImportedProgram)
     assert found.operations.functions["main"].results == ("exp", "cos")
 
 
@@ -132,14 +121,11 @@ def test_the_plan_of_a_training_step_passes_its_shadow_execution(views: Any) -> 
     module, signature = aot_export_module(Loss(model), inputs, trace_joint=True, output_loss_index=0)
     found = read_graph(module, ModelOptions(views=views), set(signature.inputs_to_parameters))
     plan = solve(found.problem)
-    assert isinstance(found, ImportedProgram)
-    assert plan.status == "optimal"
-    assert shadow(found.operations, plan) == ()
+    assert (plan.status, shadow(found.operations, plan)) == ("optimal", ())
 
 
 def test_symbolic_dimensions_require_sizes_given_by_name() -> None:
-    rows = torch.export.Dim("rows", min=2, max=64)
-    program = export(lambda x: x.exp(), X, dynamic_shapes=(({0: rows},),))
+    program = export(lambda x: x.exp(), X, dynamic_shapes=(({0: torch.export.Dim("rows", min=2, max=64)},),))
     (name,) = map(str, program.range_constraints)
     assert sizes(read_exported(program, ModelOptions(dims={name: 16}))) == {"inputs_0": 512, "exp": 512}
     with pytest.raises(
@@ -152,8 +138,7 @@ def test_a_warning_names_nodes_whose_inner_memory_is_not_counted() -> None:
     def choose(x: Any) -> Any:
         return torch.cond(x.sum() > 0, lambda y: y.exp(), lambda y: y.sin(), (x,)).cos()
 
-    found = read_exported(export(choose, X))
-    assert [warning.message for warning in found.warnings] == [
+    assert [warning.message for warning in read_exported(export(choose, X)).warnings] == [
         'node "cond": memory that cond allocates internally is not in the problem'
     ]
 

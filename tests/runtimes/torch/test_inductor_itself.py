@@ -10,10 +10,8 @@ from memplan.planner.foreign.reading import read_model
 from memplan.planner.verify.verifier import verify
 
 torch = pytest.importorskip("torch", reason="needs the extra executorch")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning"),
-]
+IGNORED = ("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings(*IGNORED)]
 
 
 def network() -> Callable[..., Any]:
@@ -48,8 +46,7 @@ def test_all_storages_of_a_wrapper_are_read(name: str, monkeypatch: pytest.Monke
     monkeypatch.setattr(async_compile.AsyncCompile, "cpp_pybinding", lambda *_: lambda *_: None)
     make, shapes = CASES[name]
     torch._dynamo.reset()
-    plainly = {"force_disable_caches": True, "cpp.vec_isa_ok": True}
-    with config.patch(plainly), torch.no_grad():
+    with config.patch({"force_disable_caches": True, "cpp.vec_isa_ok": True}), torch.no_grad():
         _, codes = run_and_get_code(torch.compile(make()), *(torch.randn(shape) for shape in shapes))
     assert codes
     for code in codes:

@@ -21,9 +21,7 @@ def snapshot(**block: Any) -> bytes:
 
 
 @pytest.mark.parametrize(("block", "size"), [({"requested_size": _ASKED}, _ASKED), ({}, _ROUNDED)])
-def test_a_block_older_than_the_trace_gets_its_requested_size_if_the_file_states_it(
-    block: dict[str, int], size: int
-) -> None:
+def test_a_block_older_than_the_trace_gets_its_requested_size_if_stated(block: dict[str, int], size: int) -> None:
     found = read_model(snapshot(**block), "snapshot.json")
     assert [row.size for row in found.problem.buffers] == [size, 100]
     assert found.own_peak == _ROUNDED + 100

@@ -24,7 +24,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::Deprec
 
 
 def _convolutional_network() -> Any:
-    """Return a network of convolutions with normalization, activations and a view."""
     torch.manual_seed(1)
     return torch.nn.Sequential(
         torch.nn.Conv2d(3, 8, 3, padding=1),
@@ -46,9 +45,8 @@ def _traced_training_step(optimized: bool) -> tuple[Any, tuple[Any, ...]]:
 
     def step(weights: dict[str, Any], x: Any) -> Any:
         leaves = {name: value.detach().requires_grad_() for name, value in weights.items()}
-        loss = (
-            torch.func.functional_call(model, (leaves, {k: v.clone() for k, v in state.items()}), (x,)).square().sum()
-        )
+        copied = {k: v.clone() for k, v in state.items()}
+        loss = torch.func.functional_call(model, (leaves, copied), (x,)).square().sum()
         gradients = torch.autograd.grad(loss, list(leaves.values()))
         if optimized:
             for value, gradient in zip(weights.values(), gradients, strict=True):
@@ -63,8 +61,7 @@ def _traced_training_step(optimized: bool) -> tuple[Any, tuple[Any, ...]]:
 def _results_of_run(module: Any, given: tuple[Any, ...]) -> list[Any]:
     """Run a module on copies of its arguments; return its results, followed by the parameters after the run."""
     weights = {name: value.clone() for name, value in given[0].items()}
-    results = module(weights, *given[1:])
-    return [*torch.utils._pytree.tree_leaves(results), *weights.values()]
+    return [*torch.utils._pytree.tree_leaves(module(weights, *given[1:])), *weights.values()]
 
 
 def test_items_of_a_tuple_are_taken_directly_after_its_operation() -> None:
@@ -87,9 +84,7 @@ def test_a_training_step_computes_the_same_bits_after_reordering_and_recomputati
     assert best.peak <= best.given_peak
     assert all(map(torch.equal, _results_of_run(reorder_module(found, best.order), given), expected))
     assert all(map(torch.equal, _results_of_run(reordered(module, deterministic=True), given), expected))
-    options = OrderOptions(recompute=True, points=3, time_limit_s=2, deterministic=True)
-    frontier = order(found.graph, options).recomputed
-    assert frontier is not None
+    frontier = order(found.graph, OrderOptions(recompute=True, points=3, time_limit_s=2, deterministic=True)).recomputed
     assert len(frontier.points) > 1
     for point in frontier.points:
         assert all(map(torch.equal, _results_of_run(clone_operations(found, point), given), expected))
@@ -107,9 +102,7 @@ def test_views_are_not_operations_and_costs_are_those_that_torch_counts() -> Non
     found = graph_of(module, resident=["w_1"], cost=flops_of)
     assert [node.target.__name__ for node in found.nodes] == ["mm.default", "sin.default"]
     assert [row.cost for row in found.graph.ops] == [2 * 4 * 4 * 4, 16]
-    assert found.graph.size == (64, 64, 64, 64)
-    assert found.graph.resident == (1,)
-    assert found.graph.kept == (3,)
+    assert (found.graph.size, found.graph.resident, found.graph.kept) == ((64, 64, 64, 64), (1,), (3,))
 
 
 def test_operations_that_draw_random_numbers_run_only_once() -> None:
@@ -117,8 +110,7 @@ def test_operations_that_draw_random_numbers_run_only_once() -> None:
         kept = torch.rand_like(x)
         return (x * kept).sin() * kept
 
-    module = make_fx(add_noise)(torch.zeros(4))
-    assert [row.once for row in graph_of(module).graph.ops] == [True, False, False, False]
+    assert [row.once for row in graph_of(make_fx(add_noise)(torch.zeros(4))).graph.ops] == [True, False, False, False]
 
 
 def test_a_joint_graph_is_traced_on_fake_tensors_and_its_partition_merged() -> None:
@@ -134,9 +126,8 @@ def test_a_joint_graph_is_traced_on_fake_tensors_and_its_partition_merged() -> N
     assert len(graph.kept) == 2
     again = deepcopy(joint)
     inputs = [node.meta["val"] for node in again.graph.nodes if node.op == "placeholder"]
-    forward, backward = min_cut_rematerialization_partition(
-        again, inputs, num_fwd_outputs=1, static_lifetime_input_indices=[]
-    )
+    given = {"num_fwd_outputs": 1, "static_lifetime_input_indices": []}
+    forward, backward = min_cut_rematerialization_partition(again, inputs, **given)
     both = graph_of(merge_passes(forward, backward, n_results), cost=flops_of).graph
     assert len(both.kept) == 2
     assert sum(row.cost or 0 for row in both.ops) >= sum(row.cost or 0 for row in graph.ops)

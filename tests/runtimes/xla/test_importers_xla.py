@@ -13,7 +13,6 @@ from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.instance.canonical import problem_hash
 from memplan.programs.lifetimes import analyse
-from memplan.programs.models.imported_program import ImportedProgram
 from memplan.programs.models.model_graph import read_model_graph
 from memplan.programs.operations.order_check import peak_of
 from memplan.runtimes.protobuf import ProtobufMessage
@@ -65,8 +64,7 @@ def test_events_are_time_steps_and_values_that_are_never_freed_live_to_the_end()
 def test_values_that_share_a_place_are_one_buffer_with_a_joint_lifetime() -> None:
     trace: list[Event] = [(ALLOC, 1), (FREE, 1), (SHARE, 2, 1), (ALLOC, 3), (FREE, 2), (FREE, 3)]
     found = read_model(dump({1: 10, 2: 30, 3: 5}, trace, offsets={1: 0, 2: 0, 3: 64}))
-    assert rows(found) == {"1 op1": (0, 4, 30, None), "3 op3": (3, 5, 5, None)}
-    assert found.own_peak == 69
+    assert (rows(found), found.own_peak) == ({"1 op1": (0, 4, 30, None), "3 op3": (3, 5, 5, None)}, 69)
 
 
 def test_each_heap_simulator_trace_has_a_separate_pool() -> None:
@@ -105,8 +103,7 @@ def value(number: int, name: str, size: int, offset: int) -> str:
 
 def test_values_at_one_offset_with_overlapping_live_ranges_are_one_buffer() -> None:
     values = value(1, "a", 64, 0) + value(2, "b{1}", 32, 64) + value(3, "c", 60, 0) + value(4, "d", 64, 0)
-    ranges = "    p{}:0-9\n    a{}:0-2\n    b{1}:1-3\n    c{}:2-4\n    d{}:5-6"
-    found = read_model(text(values, ranges))
+    found = read_model(text(values, "    p{}:0-9\n    a{}:0-2\n    b{1}:1-3\n    c{}:2-4\n    d{}:5-6"))
     pool = ("allocation 1",)
     assert rows(found) == {"1 a": (0, 5, 64, pool), "2 b{1}": (1, 4, 32, pool), "4 d": (5, 7, 64, pool)}
     assert found.own_peak == 96
@@ -166,7 +163,6 @@ def row(number: int, opcode: str, of: bytes, *operands: int, **more: int) -> byt
 
 
 def module(*rows: bytes, root: int, schedule: list[int] | None = None) -> bytes:
-    """Return an HloProto whose module has a single computation with the given instructions."""
     entry = message({2: list(rows), 5: 7, 6: root})
     fields: dict[int, int | str | bytes | list[bytes]] = {1: "small", 3: [entry], 6: 7}
     if schedule is not None:
@@ -191,18 +187,12 @@ ROWS = (
 def test_instructions_are_operations_with_tuples_flattened_and_bitcasts_as_views() -> None:
     found = read_model_graph(module(*ROWS, root=9), "small.hlo.pb")
     graph = found.graph
-    assert [(op.name, op.kind, op.source) for op in graph.ops] == [
-        ("i3", "mul", (2,)),
-        ("i5", None, (4,)),
-        ("i7", None, (6,)),
-        ("i8", "add", (7,)),
-    ]
+    told = [("i3", "mul", (2,)), ("i5", None, (4,)), ("i7", None, (6,)), ("i8", "add", (7,))]
+    assert [(op.name, op.kind, op.source) for op in graph.ops] == told
     assert (graph.size, graph.resident, len(graph.kept)) == ((64, 64, 64, 64, 128, 128, 128), (1,), 2)
     # The instructions custom-call and rng have side effects, so they must keep their order.
     assert graph.predecessors == ((), (0,), (1,), (1, 2))
     assert graph.ops[1].in_shapes == ((4, 4),)
-    assert found.imported is not None
-    assert isinstance(found.imported, ImportedProgram)
     bytes_ = analyse(found.imported.operations).workspace.live_bytes
     assert peak_of(graph, range(4)) == bytes_ == 64 + 3 * 128
 

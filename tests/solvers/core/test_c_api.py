@@ -16,10 +16,8 @@ from tests.support import public_problems
 from tests.support.compile_once import ONCE
 from tests.support.depth import DEPTH
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not shutil.which("g++") or not shutil.which("gcc"), reason="there is no g++ and gcc"),
-]
+HAS_NONE = not shutil.which("g++") or not shutil.which("gcc")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(HAS_NONE, reason="there is no g++ and gcc")]
 PROGRAMS = Path(__file__).parent
 LIBRARY = library_of(HERE)
 FACE = [HERE / name for name in SOURCES]
@@ -55,19 +53,8 @@ def plan_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def link_program(made: Path, program: str, *compiler: str) -> Path:
-    """Compile a program, link it with the library that Python uses, and return its path."""
-    run(
-        *compiler,
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        f"-I{HERE}",
-        PROGRAMS / program,
-        LIBRARY,
-        f"-Wl,-rpath,{LIBRARY.parent}",
-        "-o",
-        made,
-    )
+    flags = ["-Wall", "-Wextra", "-Werror", f"-I{HERE}", f"-Wl,-rpath,{LIBRARY.parent}"]
+    run(*compiler, *flags, PROGRAMS / program, LIBRARY, "-o", made)
     return made
 
 
@@ -113,9 +100,7 @@ def test_all_plans_of_the_c_api_pass_its_check(sanitized_folder: Path) -> None:
 
 
 @pytest.mark.parametrize("is_checked", [True, False])
-def test_the_c_api_drops_wrong_plans_of_its_search_and_returns_others(
-    is_checked: bool, sanitized_folder: Path, tmp_path: Path
-) -> None:
+def test_the_c_api_drops_wrong_plans_for_others(is_checked: bool, sanitized_folder: Path, tmp_path: Path) -> None:
     wrong = {
         "windows.hpp": ("return at <= highest ? at : kAbsent;", "return std::min(at, highest);"),
         "memplan.cpp": ("std::copy(whole.begin(), whole.end(), best_.offset.data);", "best_.offset.fill(0);"),
@@ -171,8 +156,7 @@ def test_the_c_api_checks_for_cancellation_while_preparing_a_certificate(tmp_pat
 
     assert len(found := run_certificates()) == 5
     assert min(int(row[2]) for row in found.values()) > 40
-    ended = run_certificates("25")
-    assert {(int(row[2]), row[-1]) for row in ended.values()} == {(25, "unknown")}
+    assert {(int(row[2]), row[-1]) for row in run_certificates("25").values()} == {(25, "unknown")}
 
 
 def test_the_c_api_places_problems_with_banks_pins_and_a_stack_or_proves_infeasibility(tmp_path: Path) -> None:
@@ -216,8 +200,7 @@ def test_the_c_header_compiles_without_warnings(compiler: str, standard: str, tm
     if shutil.which(compiler) is None:
         pytest.skip(f"there is no {compiler}")
     program = tmp_path / ("program.cpp" if standard.startswith("c++") else "program.c")
-    program.write_text(
-        '#include "memplan.h"\nint main(void) { memplan_result result; return (int)sizeof(result) & 0; }\n'
-    )
+    body = "int main(void) { memplan_result result; return (int)sizeof(result) & 0; }"
+    program.write_text(f'#include "memplan.h"\n{body}\n')
     strict = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
     run(compiler, f"-std={standard}", *strict, f"-I{HERE}", "-c", program, "-o", tmp_path / "program.o")

@@ -25,8 +25,7 @@ def ejector(seed: int, capacity: int) -> Ejector:
     pool = np.array([int(np.flatnonzero(instance.allowed[:, i])[0]) for i in range(n)])
     grid, least = instance.alignment[pool, np.arange(n)], instance.lowest[pool, np.arange(n)]
     home = column(np.where(rng.random(n) < 0.8, least + grid * rng.integers(0, 3, n), -1))
-    ends = np.array([each.capacity for each in instance.pools])[pool]
-    is_legal = home + instance.size <= ends
+    is_legal = home + instance.size <= np.array([each.capacity for each in instance.pools])[pool]
     for q, each in enumerate(instance.pools):
         for low, high in each.reserved.tolist():
             is_legal &= (pool != q) | (home >= high) | (home + instance.size <= low)
@@ -49,9 +48,8 @@ def is_legal(found: Ejector, places: Places) -> bool:
         return False
     for i in n.tolist():
         near = lists[first[i] : first[i + 1]]
-        meets = (
-            (pool[near] == pool[i]) & (at[near] < at[i] + instance.size[i]) & (at[i] < at[near] + instance.size[near])
-        )
+        is_below, is_above = at[near] < at[i] + instance.size[i], at[i] < at[near] + instance.size[near]
+        meets = (pool[near] == pool[i]) & is_below & is_above
         if meets.any():
             return False
     return True
@@ -87,8 +85,7 @@ def test_ejection_yields_legal_placements_with_decreasing_unplaced_weight() -> N
     placed = 0
     for seed in seeds(15):
         found = ejector(seed, 70)
-        homes = found._homes.table
-        places = Places(homes.home_pool.copy(), np.full(len(found.instance), -1))
+        places = Places(found._homes.table.home_pool.copy(), np.full(len(found.instance), -1))
         if not found._run_kernel(places, np.arange(len(found.instance)), 40):
             continue
         placed += 1

@@ -68,31 +68,22 @@ def test_block_width_and_tree_do_not_change_the_packed_offsets() -> None:
             expected = PlainPacker(instance).pack(0, order, best_fit).tolist()
             for width in (1, 3, 16, 128, 10_000):
                 for is_flat in (False, True):
-                    packer = PackerOfBlocks(instance, width, is_flat)
-                    assert packer.pack(0, order, best_fit).tolist() == expected
+                    assert PackerOfBlocks(instance, width, is_flat).pack(0, order, best_fit).tolist() == expected
 
 
 def huge(rows: list[tuple[int, int, int, int]], size: int | None) -> Instance:
-    buffers = [
-        {"id": i, "size": size, "start": start, "end": end, "alignment": alignment}
-        for i, (size, start, end, alignment) in enumerate(rows)
-    ]
-    return compile_problem(Problem.model_validate({"buffers": buffers, "pools": [{"name": "a", "size": size}]}))
+    fields = ("size", "start", "end", "alignment")
+    buffers = [{"id": i, **dict(zip(fields, row, strict=True))} for i, row in enumerate(rows)]
+    return compile_problem(Problem(buffers=buffers, pools=[{"name": "a", "size": size}]))
 
 
 @pytest.mark.parametrize("size", [None, 2**63 - 1, 2**62, 2**62 + 2**61])
 def test_packed_offsets_near_two_to_the_62_do_not_overflow(size: int | None) -> None:
     rng = np.random.default_rng(5)
     for _ in range(40):
-        rows = [
-            (
-                int(rng.integers(2**59, 2**62)),
-                int(rng.integers(0, 4)),
-                int(rng.integers(4, 8)),
-                int(2 ** rng.integers(0, 62)),
-            )
-            for _ in range(6)
-        ]
+        ranges = ((2**59, 2**62), (0, 4), (4, 8), (0, 62))
+        drawn = [[int(rng.integers(low, high)) for low, high in ranges] for _ in range(6)]
+        rows = [(size, start, end, 2**power) for size, start, end, power in drawn]
         instance = huge([*rows, (1, 0, 8, 3)], size)
         order = column(rng.permutation(len(instance)))
         for best_fit in (False, True):
@@ -114,7 +105,6 @@ def test_the_pack_kernel_enlarges_lists_that_exceed_their_allocated_length(is_fl
 
 
 def single_offset(body: Body, size: int) -> int:
-    """Return the offset that the kernel gives the only buffer of a body."""
     (page,) = body.pages
     given = {"distance": 0, "size": size, "start": 0, "end": 1, "lowest": body.lowest, "highest": body.highest}
     given |= {"step": body.step, "page": page.length, "page_shift": page.shift}

@@ -17,11 +17,8 @@ from memplan.solvers.core.build import HERE, library_of
 from tests.support.depth import DEPTH
 from tests.support.orientations import costs_that_fit
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.drawn,
-    pytest.mark.skipif(not shutil.which("g++"), reason="there is no g++"),
-]
+HAS_COMPILER = pytest.mark.skipif(not shutil.which("g++"), reason="there is no g++")
+pytestmark = [pytest.mark.slow, pytest.mark.drawn, HAS_COMPILER]
 PROGRAM = Path(__file__).parent / "places.cpp"
 LIBRARY = library_of(HERE)
 STATUS, PEAK, BOUND, COST, COST_BOUND, MOVED, MOVED_BOUND, MISSED, LEAST = range(9)
@@ -49,12 +46,10 @@ def minimum_use(problem: Problem, row: dict[str, Any]) -> int | None:
     if not row["is_choice"]:
         return min((sum(int(end) for end in ends) for _, ends in costs_that_fit(problem)), default=None)
     costs = {(i, q): cost for i, q, cost in row["homes"]}
-    found = [cost for pools, cost in choices(problem, costs) if fits(problem, pools)]
-    return min(found, default=None)
+    return min([cost for pools, cost in choices(problem, costs) if fits(problem, pools)], default=None)
 
 
 def choices(problem: Problem, costs: dict[tuple[int, int], int]) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Yield the memories of all buffers, with their cost."""
     may = [[q for q in (0, 1) if not costs or (k, q) in costs] for k in range(len(problem.buffers))]
     for pools in product(*may):
         yield pools, sum(costs.get((k, q), 0) for k, q in enumerate(pools))
@@ -68,9 +63,8 @@ def problem_of_pools(
     rows = [row.model_copy(update={"offset": pins[k]}) if k in pins else row for k, row in enumerate(rows)]
     memories = [pool.model_copy(update={"size": sizes.get(q, pool.size)}) for q, pool in enumerate(problem.pools)]
     data = problem.model_dump(mode="json", exclude_defaults=True)
-    data |= {
-        key: [each.model_dump(mode="json") for each in rows_] for key, rows_ in (("buffers", rows), ("pools", memories))
-    }
+    for key, models in (("buffers", rows), ("pools", memories)):
+        data[key] = [each.model_dump(mode="json") for each in models]
     try:
         return Problem.model_validate(data)
     except ProblemError:
@@ -152,8 +146,7 @@ def test_c_plans_with_in_place_pairs_and_old_places_agree_with_brute_force(tmp_p
             {"id": k, "pool": problem.pools[q if problem.pools[1:] else 0].name, "offset": at}
             for k, (q, at) in enumerate(zip(row["memory_of"], row["offsets"], strict=True))
         ]
-        plan = Plan.model_validate({"placements": placed})
-        assert not verify(problem, plan), row
+        assert not verify(problem, Plan.model_validate({"placements": placed})), row
         if len(row["places"]) > 4 or len(problem.buffers) > 4:
             continue
         compared += 1

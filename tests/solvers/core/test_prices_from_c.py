@@ -43,14 +43,12 @@ def draw_problem(seed: int, least: int, most: int) -> Problem:
     pairs = [[a, b] for b in range(n) for a in range(b) if rng.random() < 0.7]
     cut = rng.randint(0, len(pairs))
     shares = ((pairs[:cut], 2), (pairs[cut:], rng.choice((3, 6))))
-    return Problem.model_validate(
-        {
-            "buffers": rows,
-            "reuse": [{"pairs": some, "cost": cost} for some, cost in shares if some],
-            "conflicts": [rng.sample(range(n), 2)] if seed % 5 == 2 else [],
-            "pools": [{"name": "near", "size": load + rng.choice((0, 1, 2, 4, 6))}],
-            "objective": "cost",
-        }
+    return Problem(
+        buffers=rows,
+        reuse=[{"pairs": some, "cost": cost} for some, cost in shares if some],
+        conflicts=[rng.sample(range(n), 2)] if seed % 5 == 2 else [],
+        pools=[{"name": "near", "size": load + rng.choice((0, 1, 2, 4, 6))}],
+        objective="cost",
     )
 
 

@@ -20,7 +20,6 @@ NUMBERS = {int: "i64", bool: "i64", float: "double"}
 
 
 def tables() -> dict[str, type[NamedTuple]]:
-    """Return the table classes in all folders with C++ sources, by name."""
     found: dict[str, type[NamedTuple]] = {}
     for package, folder in FOLDERS:
         for file in folder.glob("*.py"):
@@ -34,9 +33,8 @@ def tables() -> dict[str, type[NamedTuple]]:
 def structs() -> dict[str, list[tuple[str, str]]]:
     """Return the fields (type, name) of the structs in all C++ sources, by struct name."""
     text = "\n".join(path.read_text() for _, folder in FOLDERS for path in sorted(folder.glob("*.[ch]pp")))
-    lines = {
-        name: re.findall(r"^  ([\w<>]+) (\w+(?:, \w+)*);", body, re.MULTILINE) for name, body in STRUCT.findall(text)
-    }
+    line = re.compile(r"^  ([\w<>]+) (\w+(?:, \w+)*);", re.MULTILINE)
+    lines = {name: line.findall(body) for name, body in STRUCT.findall(text)}
     plain = {
         name: [(kind, field) for kind, fields in body for field in fields.split(", ")] for name, body in lines.items()
     }
@@ -58,8 +56,6 @@ def test_a_kernel_table_has_the_fields_of_its_c_struct_in_the_same_order(name: s
 
 
 class AllKinds(NamedTuple):
-    """A field of each kind that a table may have."""
-
     column: I64
     number: int
     rows: Rows
@@ -93,8 +89,7 @@ def test_a_kernel_table_stores_arrays_as_address_and_shape_and_numbers_as_one_wo
     table = make_table()
     table.rows.setflags(write=not is_frozen)
     words = words_of(Reference(table))
-    assert words[:3] == [table.column.ctypes.data, 2, -7]
-    assert words[3:6] == [table.rows.ctypes.data, 2, 3]
+    assert (words[:3], words[3:6]) == ([table.column.ctypes.data, 2, -7], [table.rows.ctypes.data, 2, 3])
     assert np.array(words[6:7]).view(np.float64)[0] == 1.25
     assert words[7:11] == [table.marks.ctypes.data, 2, 1, table.weights.ctypes.data]
 

@@ -18,12 +18,11 @@ from memplan.solvers.formulation.costs import Costs
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Assignment
 from tests.support import oracle, public_problems
+from tests.support.values import require_value
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of CP-SAT alone on an instance, with its claims trusted."""
-
     best: Assignment | None
     bound: Score
     stop_reason: StopReason | None
@@ -37,13 +36,9 @@ def outcomes(problems: Sequence[Problem], limit_s: float = 30.0, deterministic: 
 
 
 def _outcome(instance: Instance, limit_s: float, deterministic: bool) -> Outcome:
-    search = Search(
-        instance,
-        deadline=time.monotonic() + (600.0 if deterministic else limit_s),
-        trusted=frozenset({"cp-sat"}),
-        deterministic=deterministic,
-        work_limit=int(limit_s * 200_000) if deterministic else 2**62,
-    )
+    deadline = time.monotonic() + (600.0 if deterministic else limit_s)
+    work, trusted = int(limit_s * 200_000) if deterministic else 2**62, frozenset({"cp-sat"})
+    search = Search(instance, deadline, trusted=trusted, deterministic=deterministic, work_limit=work)
     if not search.is_over:
         goals.solve(instance, search)
     return Outcome(search.best, search.bound, search.stop_reason, tuple(search.lines))
@@ -63,8 +58,7 @@ def assert_agrees(problem: Problem, outcome: Outcome) -> None:
         assert outcome.best is None
     else:
         assert outcome.best is not None
-        instance = compile_problem(problem)
-        placements = lift(problem, instance, outcome.best.pool, outcome.best.offset)
+        placements = lift(problem, compile_problem(problem), outcome.best.pool, outcome.best.offset)
         assert oracle.check(problem, list(placements)) == []
         if problem.objective != "fit":
             assert score_in_bytes(problem, outcome.best.score) == pytest.approx(least, rel=1e-12)
@@ -93,18 +87,16 @@ def views_with_partners(offset: int, shared: list[list[str]]) -> Problem:
         {"id": "small", "size": 2, "start": 1, "end": 3},
         {"id": "other", "size": 3, "start": 2, "end": 4},
     ]
-    return Problem.model_validate({"buffers": rows, "may_share": shared})
+    return Problem(buffers=rows, may_share=shared)
 
 
 def test_cp_sat_packs_hard_public_problems_at_their_lower_bound() -> None:
-    problems = [public_problems.problem(f"minimalloc/{name}.1048576.csv") for name in "CHK"]
-    for outcome in outcomes(problems, limit_s=60):
+    for outcome in outcomes([public_problems.problem(f"minimalloc/{name}.1048576.csv") for name in "CHK"], limit_s=60):
         assert outcome.stop_reason == "proved"
 
 
 def test_cp_sat_refuses_too_large_numbers_and_claims_nothing() -> None:
-    rows = [{"id": k, "size": 2**61 + k, "start": k, "end": k + 2} for k in range(3)]
-    (outcome,) = outcomes([Problem.model_validate({"buffers": rows})])
+    (outcome,) = outcomes([Problem(buffers=[{"id": k, "size": 2**61 + k, "start": k, "end": k + 2} for k in range(3)])])
     assert outcome.best is None
     assert outcome.stop_reason is None
     assert outcome.lines == ("cp-sat: the sizes add up to more than its numbers hold",)
@@ -113,12 +105,11 @@ def test_cp_sat_refuses_too_large_numbers_and_claims_nothing() -> None:
 def test_cp_sat_returns_a_plan_and_a_valid_bound_for_costs_of_many_digits() -> None:
     pools = [{"name": "fast", "size": 5, "cost": 0.123456789}, {"name": "slow", "cost": 0.987654321}]
     rows = [{"id": k, "size": 2, "start": 0, "end": 2, "traffic": 2**61 + k} for k in range(4)]
-    problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
+    problem = Problem(buffers=rows, pools=pools, objective="cost")
     least = oracle.best_score(problem)
     (outcome,) = outcomes([problem])
     assert least is not None
-    assert outcome.best is not None
-    assert outcome.best.score[0] == pytest.approx(least[0], rel=1e-9)
+    assert require_value(outcome.best).score[0] == pytest.approx(least[0], rel=1e-9)
     assert outcome.bound[0] <= least[0] * (1 + 1e-12)
     assert outcome.bound[0] == pytest.approx(least[0], rel=1e-9)
 
@@ -126,7 +117,7 @@ def test_cp_sat_returns_a_plan_and_a_valid_bound_for_costs_of_many_digits() -> N
 def test_costs_of_cp_sat_rounded_to_coarser_steps_never_exceed_the_exact_costs() -> None:
     pools = [{"name": "fast", "cost": 0.123456789}, {"name": "slow", "cost": 0.987654321}]
     rows = [{"id": k, "size": 2, "traffic": 2**61 + k} for k in range(4)]
-    instance = compile_problem(Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"}))
+    instance = compile_problem(Problem(buffers=rows, pools=pools, objective="cost"))
     exact, coarse = Costs.from_instance(instance), goals.whole_costs(instance)
     assert coarse.max_steps < 2**60 < exact.max_steps
     for fine, rough in zip(exact.extra, coarse.extra, strict=True):

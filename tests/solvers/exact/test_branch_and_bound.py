@@ -78,7 +78,7 @@ def test_the_exact_bound_of_independent_components_is_the_maximum_of_their_bound
         for k, component in enumerate(components)
         for row in component.buffers
     ]
-    assert solve_instance(compile_problem(Problem.model_validate({"buffers": joined}))).bound[0] == max(peaks)
+    assert solve_instance(compile_problem(Problem(buffers=joined))).bound[0] == max(peaks)
 
 
 def test_the_exact_search_improves_a_known_plan() -> None:
@@ -86,8 +86,7 @@ def test_the_exact_search_improves_a_known_plan() -> None:
     search = make_search(instance)
     search.offer(np.zeros(len(instance), np.int64), np.cumsum(instance.size) - instance.size, "stacked")
     solve(instance, search)
-    assert require_value(search.best).by == "exact"
-    assert search.stop_reason == "proved"
+    assert (require_value(search.best).by, search.stop_reason) == ("exact", "proved")
 
 
 def test_the_exact_search_ends_if_another_solver_offers_the_optimum() -> None:
@@ -133,8 +132,7 @@ def test_several_threads_of_the_exact_search_prove_the_same_bound_as_one() -> No
 def test_the_exact_search_fills_the_slack_of_nearly_complete_plans() -> None:
     problem = perfect_problem(seed=7, n=300, slack=5.0)
     search = make_search(compile_problem(problem))
-    thread = SearchThread(Parts(search.instance, search))
-    thread.run_nodes(30_000)
+    SearchThread(Parts(search.instance, search)).run_nodes(30_000)
     assert search.stop_reason == "proved"
     assert search.best is not None
     assert oracle.check(problem, list(lift(problem, search.instance, search.best.pool, search.best.offset))) == []
@@ -148,7 +146,7 @@ def test_the_exact_search_packs_mixed_alignments_near_the_bound_in_little_work(s
         start, size, life = int(rng.integers(40)), int(2 ** rng.uniform(8, 18)), int(rng.choice([1, 2, 3, 5, 8, 13]))
         alignment = int(rng.choice([16, 16, 512, 4096, 65536]))
         rows.append({"id": k, "size": size, "start": start, "end": start + life, "alignment": alignment})
-    search = solve_instance(compile_problem(Problem.model_validate({"buffers": rows})), work_limit=200_000)
+    search = solve_instance(compile_problem(Problem(buffers=rows)), work_limit=200_000)
     assert require_value(search.best).score[-1] < 1.02 * search.bound[-1]
 
 
@@ -175,18 +173,17 @@ def test_an_untrusted_exact_search_ends_with_a_claim_instead_of_a_proof() -> Non
 
 def test_the_exact_search_proves_colliding_pins_infeasible() -> None:
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "offset": 2 * k} for k in range(2)]
-    assert solve_instance(compile_problem(Problem.model_validate({"buffers": rows}))).infeasibility_witness is not None
+    assert solve_instance(compile_problem(Problem(buffers=rows))).infeasibility_witness is not None
 
 
 def test_the_exact_search_places_pinned_buffers_at_their_pins() -> None:
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "offset": 4 * k} for k in range(2)]
-    best = require_value(solve_instance(compile_problem(Problem.model_validate({"buffers": rows}))).best)
-    assert best.offset.tolist() == [0, 1]
+    assert require_value(solve_instance(compile_problem(Problem(buffers=rows))).best).offset.tolist() == [0, 1]
 
 
 def test_the_exact_search_skips_sums_that_may_overflow_int64() -> None:
     rows = [{"id": k, "size": 2**61 - k, "start": k, "end": k + 1} for k in range(4)]
-    search = solve_instance(compile_problem(Problem.model_validate({"buffers": rows})))
+    search = solve_instance(compile_problem(Problem(buffers=rows)))
     assert search.best is None
     assert search.infeasibility_witness is None
 

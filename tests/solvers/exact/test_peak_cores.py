@@ -22,16 +22,12 @@ from tests.support.depth import seeds
 from tests.support.oracle import best_score
 from tests.support.tied_problems import priced_tied_problem, tied_problem
 from tests.support.tight_problems import FEATURES, full_load, tight_problem
+from tests.support.values import require_value
 
 
 def exact_search(instance: Instance, work_limit: int = 10**7) -> Search:
-    return Search(
-        instance,
-        deadline=time.monotonic() + 60.0,
-        deterministic=True,
-        work_limit=work_limit,
-        trusted=frozenset({"core", "exact"}),
-    )
+    deadline, trusted = time.monotonic() + 60.0, frozenset({"core", "exact"})
+    return Search(instance, deadline=deadline, deterministic=True, work_limit=work_limit, trusted=trusted)
 
 
 HARD = full_load(3, 24)
@@ -44,7 +40,7 @@ def add_easy_buffers(hard: Problem, n: int, height: int = 700) -> Problem:
     rows = [row.model_dump(exclude_none=True) for row in hard.buffers]
     for k in range(n):
         rows.append({"id": f"easy{k}", "size": int(rng.integers(1, height // 2)), "start": 100 + k, "end": 102 + k})
-    return Problem.model_validate({"buffers": rows, "pools": [pool.model_dump() for pool in hard.pools]})
+    return Problem(buffers=rows, pools=[pool.model_dump() for pool in hard.pools])
 
 
 def test_a_proof_for_the_peak_core_proves_the_bound_of_the_whole_problem() -> None:
@@ -56,8 +52,7 @@ def test_a_proof_for_the_peak_core_proves_the_bound_of_the_whole_problem() -> No
     whole = exact_search(compile_problem(add_easy_buffers(HARD, 3000)))
     peak_cores.solve(whole.instance, whole)
     assert whole.stop_reason == "proved"
-    assert whole.best is not None
-    assert whole.best.score[0] * whole.instance.unit == alone.best.score[0] * alone.instance.unit
+    assert require_value(whole.best).score[0] * whole.instance.unit == alone.best.score[0] * alone.instance.unit
     assert whole.proof.witness.by == "core"
 
 
@@ -98,8 +93,7 @@ def test_the_lower_bound_of_any_peak_core_is_at_most_the_optimum(seed: int) -> N
     search = exact_search(instance)
     kept = np.random.default_rng(seed).random(len(instance)) < 0.7
     kept[seed % len(instance)] = True
-    packer = Packer(instance, search.flag)
-    assert sum(peak_cores.grow_core(packer, Traits(instance), search, kept, 10**4, 10**9)) > 0
+    assert sum(peak_cores.grow_core(Packer(instance, search.flag), Traits(instance), search, kept, 10**4, 10**9)) > 0
     least = oracle.best_score(problem)
     assert least is not None
     assert search.bound[0] * instance.unit <= least[0]
@@ -113,11 +107,10 @@ def test_a_peak_core_grows_by_unplaced_buffers_until_the_bound_is_met(seed: int)
     size = 1 + rng.lognormal(10, 0.7, 2_000).astype(np.int64)
     rows = zip(size.tolist(), start.tolist(), (start + life).tolist(), strict=True)
     buffers = [{"id": f"b{k}", "size": size, "start": start, "end": end} for k, (size, start, end) in enumerate(rows)]
-    search = exact_search(compile_problem(Problem.model_validate({"buffers": buffers})))
+    search = exact_search(compile_problem(Problem(buffers=buffers)))
     packer, traits = Packer(search.instance, search.flag), Traits(search.instance)
     assert sum(peak_cores.grow_core(packer, traits, search, traits.pressure >= 0.95, 16, 10**9)) > 0
-    assert search.best is not None
-    assert search.best.score == search.bound
+    assert require_value(search.best).score == search.bound
 
 
 def test_the_peak_core_search_ends_when_it_is_cancelled() -> None:
@@ -148,8 +141,7 @@ def test_the_solver_few_agrees_with_brute_force(draw: object) -> None:
         else:
             cost = [least[0]] if problem.objective == "cost" else []
             ends = [end / instance.unit for end in least[len(cost) :]]
-            assert search.best is not None
-            assert list(search.best.score) == pytest.approx([*cost, *ends])
+            assert list(require_value(search.best).score) == pytest.approx([*cost, *ends])
         proved += 1
     assert proved > 5
 
@@ -159,7 +151,7 @@ def test_deterministic_searches_prove_small_problems_with_costs(objective: objec
     rows = [{"id": k, "size": 2 + k, "start": k % 2, "end": k % 2 + 2, "alignment": 1 + k % 2} for k in range(5)]
     pools = [{"name": "fast", "size": 9, "bank_size": 3}, {"name": "slow", "cost": 2, "bank_size": 4}]
     banks = [{"buffers": [0, 1, 2], "weight": 2.5}, {"buffers": [3, 4]}]
-    problem = Problem.model_validate({"buffers": rows, "pools": pools, "bank": banks, "objective": objective})
+    problem = Problem(buffers=rows, pools=pools, bank=banks, objective=objective)
     plan = solve(problem, time_limit_s=0.3, deterministic=True)
     assert (plan.status, plan.reproducible) == ("optimal", True)
 
@@ -169,11 +161,10 @@ def draw_ranged_instance(seed: int) -> Instance:
     rng, n = random.Random(seed), 5
     start = [rng.randrange(3) for _ in range(n)]
     rows = [
-        {"id": k, "size": rng.choice([1, 2, 3, 4]), "start": start[k], "end": start[k] + rng.randint(1, 3)}
-        for k in range(n)
+        {"id": k, "size": rng.randint(1, 4), "start": start[k], "end": start[k] + rng.randint(1, 3)} for k in range(n)
     ]
     rows.append({"id": n, "size": 1, "start": 9, "end": 10})  # makes the unit one byte
-    instance = compile_problem(Problem.model_validate({"buffers": rows, "pools": [{"name": "p", "size": 14}]}))
+    instance = compile_problem(Problem(buffers=rows, pools=[{"name": "p", "size": 14}]))
     lowest, highest = np.zeros((1, n + 1), dtype=np.int64), np.full((1, n + 1), I64_MAX)
     for k in range(n):
         lowest[0, k] = rng.choice([0, 0, rng.randint(1, 6)])
@@ -211,9 +202,8 @@ def test_searches_respect_offset_ranges_and_prove_the_minimum_peak(seed: int) ->
     instance = draw_ranged_instance(seed)
     least = min_peak(instance)
     for search_with in (greedy.solve, local_search.solve, branch_and_bound.solve):
-        search = Search(
-            instance, time.monotonic() + 60, deterministic=True, work_limit=400_000, trusted=frozenset({"exact"})
-        )
+        trusted = frozenset({"exact"})
+        search = Search(instance, time.monotonic() + 60, deterministic=True, work_limit=400_000, trusted=trusted)
         search_with(instance, search)
         if search.best is not None:
             offset = search.best.offset

@@ -8,31 +8,12 @@ from typing import Any
 
 import pytest
 
-from memplan import (
-    Buffer,
-    Change,
-    CheckOptions,
-    ExplainOptions,
-    OptionError,
-    Plan,
-    PlanOptions,
-    Problem,
-    ProblemError,
-    SweepOptions,
-    VerifyOptions,
-    certify,
-    check,
-    explain,
-    plan,
-    shapes,
-    solve,
-    sweep,
-    verify,
-)
+import memplan
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.solvers.mip.model_file import write_model
 from tests.checkers.checkers import answers
 from tests.support.depth import seeds
+from tests.support.values import require_value
 
 ROWS: list[dict[str, Any]] = [
     {"id": "a0", "size": 64, "start": 0, "end": 2, "pools": ["core0"]},
@@ -40,53 +21,46 @@ ROWS: list[dict[str, Any]] = [
     {"id": "x", "size": 32, "start": 0, "end": 1, "pools": ["core0"]},
     {"id": "y", "size": 96, "start": 2, "end": 4, "pools": ["core1"]},
 ]
-FIELDS: dict[str, Any] = {
-    "buffers": ROWS,
-    "pools": [{"name": "core0"}, {"name": "core1"}],
-    "same_offset": [["a0", "a1"]],
-    "equal_use": True,
-}
-PROBLEM = Problem.model_validate(FIELDS)
+CORES = [{"name": "core0"}, {"name": "core1"}]
+FIELDS: dict[str, Any] = {"buffers": ROWS, "pools": CORES, "same_offset": [["a0", "a1"]], "equal_use": True}
+PROBLEM = memplan.Problem.model_validate(FIELDS)
 
 
-def rules_broken_by_moves(plan: Plan, **offsets: int) -> list[str]:
-    """Return the rules that a plan breaks if some buffers are moved to other offsets."""
+def rules_broken_by_moves(plan: memplan.Plan, **offsets: int) -> list[str]:
     rows = [row.model_copy(update={"offset": offsets.get(str(row.id), row.offset)}) for row in plan.placements]
     wrong = plan.model_copy(update={"placements": PlacementTable.from_rows(rows)})
-    return [violation.rule for violation in verify(PROBLEM, wrong).violations]
+    return [violation.rule for violation in memplan.verify(PROBLEM, wrong).violations]
 
 
 def test_pools_of_equal_use_report_the_usage_and_bound_of_the_fullest_pool() -> None:
-    plan = solve(PROBLEM, time_limit_s=10)
+    plan = memplan.solve(PROBLEM, time_limit_s=10)
     assert (plan.status, plan.peak, plan.lower_bound) == ("optimal", 320, 320)
-    assert [(pool.name, pool.used, pool.lower_bound) for pool in plan.pools] == [
-        ("core0", 160, 160),
-        ("core1", 160, 160),
-    ]
+    assert [(use.name, use.used, use.lower_bound) for use in plan.pools] == [("core0", 160, 160), ("core1", 160, 160)]
     assert plan.placement("a0").offset == plan.placement("a1").offset
     assert plan.proof is not None
     assert (plan.proof.time, set(plan.proof.buffers)) == (2, {"a1", "y"})
-    assert solve(PROBLEM, start=plan, time_limit_s=10).peak == 320
+    assert memplan.solve(PROBLEM, start=plan, time_limit_s=10).peak == 320
 
 
 def test_verify_detects_forged_plans_of_pools_of_equal_use() -> None:
-    plan = solve(PROBLEM, time_limit_s=10)
+    plan = memplan.solve(PROBLEM, time_limit_s=10)
     assert "offsets-differ" in rules_broken_by_moves(plan, a1=256)
     uses = [use.model_copy(update={"used": 96}) for use in plan.pools]
     for claim in ({"peak": 256}, {"pools": tuple(uses)}, {"lower_bound": 400}):
-        assert {v.rule for v in verify(PROBLEM, plan.model_copy(update=claim)).violations} == {"false-claim"}, claim
-    small = Problem.model_validate(FIELDS | {"pools": [{"name": "core0", "size": 100}, {"name": "core1"}]})
-    assert "past-capacity" in [v.rule for v in verify(small, plan).violations]
+        found = memplan.verify(PROBLEM, plan.model_copy(update=claim)).violations
+        assert {violation.rule for violation in found} == {"false-claim"}, claim
+    small = memplan.Problem.model_validate(FIELDS | {"pools": [{"name": "core0", "size": 100}, {"name": "core1"}]})
+    assert "past-capacity" in [v.rule for v in memplan.verify(small, plan).violations]
 
 
 def test_equal_use_is_written_to_json_and_read_back() -> None:
-    assert Problem.model_validate_json(PROBLEM.model_dump_json(exclude_defaults=True)) == PROBLEM
+    assert memplan.Problem.model_validate_json(PROBLEM.model_dump_json(exclude_defaults=True)) == PROBLEM
 
 
 def test_profiles_and_certificates_refuse_equal_use_by_name() -> None:
-    with pytest.raises(OptionError, match="profile: must not be given if pools have equal use"):
-        solve(PROBLEM, profile="size")
-    assert "equal-use, same-offset" in str(certify(PROBLEM, solve(PROBLEM, time_limit_s=10)).reason)
+    with pytest.raises(memplan.OptionError, match="profile: must not be given if pools have equal use"):
+        memplan.solve(PROBLEM, profile="size")
+    assert "equal-use, same-offset" in str(memplan.certify(PROBLEM, memplan.solve(PROBLEM, time_limit_s=10)).reason)
 
 
 @pytest.mark.slow
@@ -106,7 +80,7 @@ def test_the_integer_program_of_pools_of_equal_use_has_one_pool() -> None:
     assert "a1" not in text
 
 
-def draw_problem(seed: int) -> Problem:
+def draw_problem(seed: int) -> memplan.Problem:
     """Return a random problem of two or three pools, up to three same-offset sets, and other buffers."""
     rng = random.Random(seed)
     cores = [f"core{q}" for q in range(rng.randint(2, 3))]
@@ -124,14 +98,14 @@ def draw_problem(seed: int) -> Problem:
     ids = [row["id"] for row in rows]
     conflicts = [rng.sample(ids, 2) for _ in range(rng.randint(0, 2))]
     fields = {"buffers": rng.sample(rows, len(rows)), "pools": pools, "same_offset": sets, "conflicts": conflicts}
-    return Problem.model_validate(fields | {"equal_use": True})
+    return memplan.Problem.model_validate(fields | {"equal_use": True})
 
 
-def meet(a: Buffer, b: Buffer) -> bool:
+def meet(a: memplan.Buffer, b: memplan.Buffer) -> bool:
     return any(low < until and since < high for low, high in a.intervals for since, until in b.intervals)
 
 
-def min_use(problem: Problem) -> int | None:
+def min_use(problem: memplan.Problem) -> int | None:
     """Return the minimum equal use by first fit in every order, placing each same-offset set together."""
     sets = [*problem.same_offset, *((row.id,) for row in problem.buffers if str(row.id)[0] == "x")]
     bodies = [[row for row in problem.buffers if row.id in ids] for ids in sets]
@@ -157,10 +131,10 @@ def min_use(problem: Problem) -> int | None:
     return best if best is not None and best <= most else None
 
 
-def raise_plan(plan: Plan, by: int) -> Plan:
+def raise_plan(plan: memplan.Plan, by: int) -> memplan.Plan:
     """Return a plan with all offsets `by` bytes higher and without claims."""
     rows = [row.model_copy(update={"offset": row.offset + by}) for row in plan.placements]
-    return Plan(status="feasible", placements=PlacementTable.from_rows(rows))
+    return memplan.Plan(status="feasible", placements=PlacementTable.from_rows(rows))
 
 
 @pytest.mark.drawn
@@ -168,47 +142,43 @@ def raise_plan(plan: Plan, by: int) -> Plan:
 @pytest.mark.slow
 def test_sweep_verify_and_check_report_the_same_peak_for_equal_use_as_plan(seed: int) -> None:
     problem = draw_problem(seed)
-    best, k = solve(problem, time_limit_s=10), len(problem.pools)
-    sizes = {problem.pools[0].name: (8, 20, 60)}
-    swept = sweep(problem, sizes, options=SweepOptions(time_limit_s=20))
+    best, k = memplan.solve(problem, time_limit_s=10), len(problem.pools)
+    swept = memplan.sweep(problem, {problem.pools[0].name: (8, 20, 60)}, options=memplan.SweepOptions(time_limit_s=20))
     for row, found in zip(swept.points, swept.plans or (), strict=True):
         sized = row.problem_of(problem)
-        alone = solve(sized, time_limit_s=10)
-        assert verify(sized, found).valid
-        assert (row.peak, row.status, {use.used for use in row.pools}) == (
-            alone.peak,
-            alone.status,
-            {alone.peak and alone.peak // k},
-        )
+        alone = memplan.solve(sized, time_limit_s=10)
+        assert memplan.verify(sized, found).valid
+        each = alone.peak and alone.peak // k
+        assert (row.peak, row.status, {use.used for use in row.pools}) == (alone.peak, alone.status, {each})
     if best.peak is None:
         return
-    free = Problem.model_validate(
-        problem.model_dump(exclude={"pools"}) | {"pools": [{"name": pool.name} for pool in problem.pools]}
-    )
+    pools = [{"name": pool.name} for pool in problem.pools]
+    free = memplan.Problem.model_validate(problem.model_dump(exclude={"pools"}) | {"pools": pools})
     high = raise_plan(best, 64)
     used = [best.peak // k + 64] * k
-    better = verify(free, high, options=VerifyOptions(better=True, time_limit_s=20)).better
+    better = memplan.verify(free, high, options=memplan.VerifyOptions(better=True, time_limit_s=20)).better
     assert better is not None
     assert (better.peak, better.best, better.too_much_bytes) == (sum(used), best.peak, 64 * k)
     assert [pool.used for pool in better.pools] == used
     assert better.fewest_moves is not None
     assert better.fewest_moves.count == better.fewest_moves.at_least
     # The old offsets are above the new pool sizes.
-    now = check(problem, plan=best, baseline=high, baseline_problem=free, options=CheckOptions(differences=True))
+    options = memplan.CheckOptions(differences=True)
+    now = memplan.check(problem, plan=best, baseline=high, baseline_problem=free, options=options)
     assert now.passed
     assert [(pool.before, pool.used) for pool in now.pools] == [(used[0], best.peak // k)] * k
     assert now.difference is not None
     assert [(pool.before, pool.after) for pool in now.difference.pools] == [(used[0], best.peak // k)] * k
-    grown = check(free, plan=high, baseline=best, baseline_problem=problem)
+    grown = memplan.check(free, plan=high, baseline=best, baseline_problem=problem)
     assert [(failure.rule, failure.pool) for failure in grown.failures] == [("grown", pool.name) for pool in free.pools]
 
 
 def test_shapes_and_sweep_refuse_equal_use_by_name(tmp_path: Path) -> None:
     (tmp_path / "problem.json").write_text(json.dumps(FIELDS))
-    with pytest.raises(ProblemError, match=r"must have one memory.*, got equal-use, pools, same-offset"):
-        shapes(tmp_path / "problem.json")
-    with pytest.raises(ProblemError, match=r"same_offset\[0\]\[1\]: must have the first buffer's size \(9\)"):
-        sweep(PROBLEM, changes=((Change.model_validate({"buffer": "a0", "fields": {"size": 9}}),),))
+    with pytest.raises(memplan.ProblemError, match=r"must have one memory.*, got equal-use, pools, same-offset"):
+        memplan.shapes(tmp_path / "problem.json")
+    with pytest.raises(memplan.ProblemError, match=r"same_offset\[0\]\[1\]: must have the first buffer's size \(9\)"):
+        memplan.sweep(PROBLEM, changes=((memplan.Change.model_validate({"buffer": "a0", "fields": {"size": 9}}),),))
 
 
 @pytest.mark.drawn
@@ -217,29 +187,28 @@ def test_plans_of_equal_use_match_the_best_first_fit_over_all_orders(seed: int) 
     problem = draw_problem(seed)
     least = min_use(problem)
     for solver in ("auto", "exact"):
-        best = solve(problem, solver=solver, time_limit_s=60)  # type: ignore[arg-type]
-        assert verify(problem, best).valid
+        best = memplan.solve(problem, solver=solver, time_limit_s=60)  # type: ignore[arg-type]
+        assert memplan.verify(problem, best).valid
         if least is None:
             assert best.status == "infeasible"
         else:
             assert (best.status, best.peak) == ("optimal", least * len(problem.pools))
     if least is None:
-        answer = explain(problem, options=ExplainOptions(time_limit_s=20))
+        answer = memplan.explain(problem, options=memplan.ExplainOptions(time_limit_s=20))
         assert answer.explanation is not None
         assert answer.explanation.buffers
-        assert verify(problem, Plan(status="infeasible", explanation=answer.explanation)).valid
+        assert memplan.verify(problem, memplan.Plan(status="infeasible", explanation=answer.explanation)).valid
     else:
-        again = plan(problem, keep=best, options=PlanOptions(time_limit_s=20))
-        assert again.kept is not None
-        assert (again.peak, again.kept.moved, again.placements) == (best.peak, 0, best.placements)
+        again = memplan.plan(problem, keep=best, options=memplan.PlanOptions(time_limit_s=20))
+        assert (again.peak, require_value(again.kept).moved, again.placements) == (best.peak, 0, best.placements)
 
 
 def test_a_plan_of_equal_use_is_kept_when_a_buffer_is_added() -> None:
-    old = solve(PROBLEM, time_limit_s=10)
+    old = memplan.solve(PROBLEM, time_limit_s=10)
     rows = [*ROWS, {"id": "z", "size": 32, "start": 0, "end": 4, "pools": ["core1"]}]
-    grown = Problem.model_validate(FIELDS | {"buffers": rows})
-    kept = plan(grown, keep=old, options=PlanOptions(time_limit_s=10))
-    assert (kept.peak, verify(grown, kept).valid) == (384, True)
+    grown = memplan.Problem.model_validate(FIELDS | {"buffers": rows})
+    kept = memplan.plan(grown, keep=old, options=memplan.PlanOptions(time_limit_s=10))
+    assert (kept.peak, memplan.verify(grown, kept).valid) == (384, True)
     assert kept.kept is not None
     assert (kept.kept.moved, kept.kept.peak_without_keeping) == (0, 384)
     assert [kept.placement(name).offset for name in ("a0", "a1")] == [old.placement("a0").offset] * 2
@@ -247,33 +216,33 @@ def test_a_plan_of_equal_use_is_kept_when_a_buffer_is_added() -> None:
 
 @pytest.mark.parametrize(("least", "weight"), [("buffers", 1), ("bytes", 32)])
 def test_a_buffer_that_changes_its_pool_counts_as_moved(least: str, weight: int) -> None:
-    old = solve(PROBLEM, time_limit_s=10)
+    old = memplan.solve(PROBLEM, time_limit_s=10)
     rows = [*ROWS[:2], {**ROWS[2], "pools": ["core1"]}, ROWS[3]]
     for fields in (FIELDS, {"pools": FIELDS["pools"]}):  # with and without equal use
-        problem = Problem.model_validate(fields | {"buffers": rows})
-        kept = plan(problem, keep=old, options=PlanOptions.model_validate({"time_limit_s": 10, "least": least})).kept
+        problem = memplan.Problem.model_validate(fields | {"buffers": rows})
+        options = memplan.PlanOptions.model_validate({"time_limit_s": 10, "least": least})
+        kept = memplan.plan(problem, keep=old, options=options).kept
         assert kept is not None
         assert (kept.moved, kept.moved_bytes, kept.least_moves, kept.proved) == (1, 32, weight, True)
 
 
 def test_explain_names_pool_time_and_sufficient_size_for_equal_use() -> None:
-    small = Problem.model_validate(FIELDS | {"pools": [{"name": "core0", "size": 100}, {"name": "core1"}]})
-    why = explain(small, options=ExplainOptions(time_limit_s=10)).explanation
+    small = memplan.Problem.model_validate(FIELDS | {"pools": [{"name": "core0", "size": 100}, {"name": "core1"}]})
+    why = memplan.explain(small, options=memplan.ExplainOptions(time_limit_s=10)).explanation
     assert why is not None
     assert why.irreducible
     assert (why.pool, why.time, set(why.buffers), why.missing_bytes) == ("core0", 2, {"a1", "y"}, 60)
     assert "lacks 60 bytes at time 2" in why.message
-    assert why.would_do is not None
-    assert why.would_do.size == 160
+    assert require_value(why.would_do).size == 160
     assert 'in "core1"; 160 bytes of each would do' in why.message
-    assert verify(small, Plan(status="infeasible", explanation=why)).valid
-    both = Problem.model_validate(FIELDS | {"pools": [{"name": "core0", "size": 100}, {"name": "core1", "size": 120}]})
-    why = explain(both, options=ExplainOptions(time_limit_s=10)).explanation
-    assert why is not None
-    assert why.would_do is None
+    assert memplan.verify(small, memplan.Plan(status="infeasible", explanation=why)).valid
+    pools = [{"name": "core0", "size": 100}, {"name": "core1", "size": 120}]
+    both = memplan.Problem.model_validate(FIELDS | {"pools": pools})
+    why = memplan.explain(both, options=memplan.ExplainOptions(time_limit_s=10)).explanation
+    assert require_value(why).would_do is None
     for option in ({"repairs": 1}, {"what_if": True}):
-        with pytest.raises(OptionError, match="must not be given if pools have equal use"):
-            explain(small, options=ExplainOptions.model_validate(option))
+        with pytest.raises(memplan.OptionError, match="must not be given if pools have equal use"):
+            memplan.explain(small, options=memplan.ExplainOptions.model_validate(option))
 
 
 def test_same_offset_buffers_share_bytes_only_if_their_partners_in_other_pools_may() -> None:
@@ -285,10 +254,10 @@ def test_same_offset_buffers_share_bytes_only_if_their_partners_in_other_pools_m
     ]
     fields = {"buffers": rows, "pools": FIELDS["pools"], "equal_use": True, "same_offset": [["a0", "a1"], ["b0", "b1"]]}
     for pairs, least in (([["a1", "b1"]], 3), ([["a1", "b1"], ["a0", "b0"]], 2)):
-        problem = Problem.model_validate(fields | {"may_share": pairs})
-        found = plan(problem, options=PlanOptions(time_limit_s=2))
+        problem = memplan.Problem.model_validate(fields | {"may_share": pairs})
+        found = memplan.plan(problem, options=memplan.PlanOptions(time_limit_s=2))
         assert (found.status, [pool.used for pool in found.pools]) == ("optimal", [least, least])
-        assert verify(problem, found).valid
+        assert memplan.verify(problem, found).valid
 
 
 def test_equal_use_bounds_the_usage_of_each_pool_under_the_cost_objective() -> None:
@@ -299,10 +268,10 @@ def test_equal_use_bounds_the_usage_of_each_pool_under_the_cost_objective() -> N
     ]
     pools = [{"name": name, "bank_size": 5} for name in ("core0", "core1")]
     fields = {"buffers": rows, "pools": pools, "equal_use": True, "same_offset": [[1, -1]], "objective": "cost"}
-    problem = Problem.model_validate(fields | {"bank": [{"buffers": [-1, "2"]}]})
-    found = plan(problem, options=PlanOptions(time_limit_s=2))
+    problem = memplan.Problem.model_validate(fields | {"bank": [{"buffers": [-1, "2"]}]})
+    found = memplan.plan(problem, options=memplan.PlanOptions(time_limit_s=2))
     assert (found.status, [(pool.used, pool.lower_bound) for pool in found.pools]) == ("optimal", [(6, 6)] * 2)
-    assert verify(problem, found).valid
+    assert memplan.verify(problem, found).valid
 
 
 @pytest.mark.parametrize("most", [None, 2])
@@ -316,7 +285,7 @@ def test_a_witness_excludes_pairs_that_conflict_only_through_partners(most: int 
     pools = [{"name": "core0", "size": most}, {"name": "core1"}]
     sets = [["a0", "a1"], ["b0", "b1"]]
     fields = {"buffers": rows, "pools": pools, "equal_use": True, "same_offset": sets, "may_share": [pair]}
-    problem = Problem.model_validate(fields)
-    found = plan(problem, options=PlanOptions(time_limit_s=2))
+    problem = memplan.Problem.model_validate(fields)
+    found = memplan.plan(problem, options=memplan.PlanOptions(time_limit_s=2))
     assert (found.status, found.peak) == (("optimal", 8) if most is None else ("infeasible", None))
-    assert verify(problem, found).valid
+    assert memplan.verify(problem, found).valid

@@ -15,11 +15,10 @@ from tests.support import oracle, public_problems
 from tests.support.constrained_problems import CONSTRAINTS, constrained_problem
 from tests.support.oracle import best_score, check
 from tests.support.random_problems import random_problem
+from tests.support.values import require_value
 
 
-def solve_greedily(
-    problem: Problem, deterministic: bool = False, work_limit: int = 2**62, limit_s: float = 60
-) -> Search:
+def solve_greedy(problem: Problem, deterministic: bool = False, work_limit: int = 2**62, limit_s: float = 60) -> Search:
     search = Search(
         compile_problem(problem),
         deadline=time.monotonic() + limit_s,
@@ -33,7 +32,7 @@ def solve_greedily(
 
 
 def problem_of(*buffers: dict[str, object], **rest: object) -> Problem:
-    return Problem.model_validate({"buffers": buffers, **rest})
+    return Problem(buffers=buffers, **rest)
 
 
 def row(name: str | int, size: int, start: int, end: int, **rest: object) -> dict[str, object]:
@@ -44,9 +43,8 @@ def test_greedy_orders_find_most_optima_of_small_constrained_problems() -> None:
     met = tried = 0
     for seed in range(40):
         rng = np.random.default_rng(seed)
-        features = frozenset(name for name in CONSTRAINTS if rng.random() < 0.4)
-        problem = constrained_problem(seed, 4, features)
-        search, least = solve_greedily(problem), best_score(problem)
+        problem = constrained_problem(seed, 4, frozenset(name for name in CONSTRAINTS if rng.random() < 0.4))
+        search, least = solve_greedy(problem), best_score(problem)
         assert search.best is not None
         assert least is not None
         peaks = tuple(peak * search.instance.unit for peak in search.best.score[-len(problem.pools) :])
@@ -57,30 +55,22 @@ def test_greedy_orders_find_most_optima_of_small_constrained_problems() -> None:
 
 
 def test_greedy_orders_prove_overlapping_pins_infeasible() -> None:
-    search = solve_greedily(problem_of(row("a", 4, 0, 2, offset=0), row("b", 4, 1, 3, offset=3), row("c", 1, 0, 3)))
+    search = solve_greedy(problem_of(row("a", 4, 0, 2, offset=0), row("b", 4, 1, 3, offset=3), row("c", 1, 0, 3)))
     assert search.infeasibility_witness is not None
     assert search.best is None
 
 
 @pytest.mark.parametrize(("size", "score"), [(None, (0.0, 3)), (8, (3.0, 1))])
 def test_greedy_orders_separate_weighted_bank_pairs_if_they_fit(size: int | None, score: tuple[float, ...]) -> None:
-    search = solve_greedily(
-        problem_of(
-            row("a", 4, 0, 2),
-            row("b", 4, 5, 7),
-            pools=[{"name": "banked", "bank_size": 8, "size": size}],
-            bank=[{"buffers": ["a", "b"], "weight": 3}],
-            objective="cost",
-        )
-    )
-    assert search.best is not None
-    assert search.best.score == score
+    pool, bank = {"name": "banked", "bank_size": 8, "size": size}, {"buffers": ["a", "b"], "weight": 3}
+    rows = row("a", 4, 0, 2), row("b", 4, 5, 7)
+    search = solve_greedy(problem_of(*rows, pools=[pool], bank=[bank], objective="cost"))
+    assert require_value(search.best).score == score
 
 
 def test_greedy_orders_plan_sums_of_sizes_beyond_int64_exactly() -> None:
-    rows = [row(f"b{i}", 2**62 - i, 2 * i, 2 * i + 3) for i in range(6)]
-    problem = problem_of(*rows)
-    search = solve_greedily(problem)
+    problem = problem_of(*[row(f"b{i}", 2**62 - i, 2 * i, 2 * i + 3) for i in range(6)])
+    search = solve_greedy(problem)
     assert search.best is not None
     assert check(problem, lift(problem, search.instance, search.best.pool, search.best.offset)) == []
 
@@ -88,7 +78,7 @@ def test_greedy_orders_plan_sums_of_sizes_beyond_int64_exactly() -> None:
 def test_greedy_orders_reach_the_lower_bound_of_90_percent_of_compiler_problems() -> None:
     folders = ("executorch", "iree", "onnx", "tflite", "tflite_arena", "torch_train", "vela", "xla")
     paths = [path for folder in folders for path in public_problems.files(folder)]
-    searches = [solve_greedily(read_problem(path.read_bytes(), path.name)) for path in paths]
+    searches = [solve_greedy(read_problem(path.read_bytes(), path.name)) for path in paths]
     at_bound = [search.best is not None and search.best.score <= search.bound for search in searches]
     assert sum(at_bound) >= 0.9 * len(at_bound)
 
@@ -97,9 +87,8 @@ FEATURES = ("holes", "conflicts", "pools", "alignment", "pins", "reserved", "cos
 
 
 def make_search(problem: Problem, seed: int = 0, work_limit: int = 100_000) -> Search:
-    return Search(
-        compile_problem(problem), deadline=time.monotonic() + 60, seed=seed, deterministic=True, work_limit=work_limit
-    )
+    instance = compile_problem(problem)
+    return Search(instance, deadline=time.monotonic() + 60, seed=seed, deterministic=True, work_limit=work_limit)
 
 
 def feature_mix(mix: int) -> frozenset[str]:
@@ -109,8 +98,7 @@ def feature_mix(mix: int) -> frozenset[str]:
 def test_local_search_finds_the_optima_of_small_constrained_problems() -> None:
     for seed in range(12):
         rng = np.random.default_rng(seed)
-        features = frozenset(name for name in CONSTRAINTS if rng.random() < 0.4)
-        problem = constrained_problem(seed, 5, features)
+        problem = constrained_problem(seed, 5, frozenset(name for name in CONSTRAINTS if rng.random() < 0.4))
         search = make_search(problem)
         local_search.solve(search.instance, search)
         assert search.best is not None
@@ -166,8 +154,7 @@ def test_local_search_finds_plans_if_the_greedy_orders_find_none() -> None:
     for seed in range(12):
         roomy = make_search(random_problem(seed, 60))
         greedy.solve(roomy.instance, roomy)
-        assert roomy.best is not None
-        tight = make_search(random_problem(seed, 60, capacity=int(roomy.best.score[0]) - 1))
+        tight = make_search(random_problem(seed, 60, capacity=int(require_value(roomy.best).score[0]) - 1))
         if tight.is_over:
             continue
         greedy.solve(tight.instance, tight)

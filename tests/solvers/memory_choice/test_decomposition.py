@@ -28,12 +28,8 @@ RECORDED = public_problems.read_index("executorch_cadence")
 
 
 def make_search(instance: Instance, limit_s: float = 60.0, **options: Any) -> Search:
-    return Search(
-        instance,
-        deadline=time.monotonic() + limit_s,
-        trusted=frozenset({decomposition.NAME, "greedy", "exact"}),
-        **options,
-    )
+    trusted = frozenset({decomposition.NAME, "greedy", "exact"})
+    return Search(instance, deadline=time.monotonic() + limit_s, trusted=trusted, **options)
 
 
 def proved_values(problem: Problem) -> tuple[float, ...] | str | None:
@@ -66,7 +62,6 @@ def test_memory_choice_agrees_with_brute_force_on_small_problems(seed: int) -> N
 
 @pytest.mark.parametrize("seed", range(1, 200, 8))
 def test_memory_choice_with_a_small_work_limit_claims_no_false_bound(seed: int) -> None:
-    """Claims stay true with a small work limit for packing and few partial choices."""
     for problem in small_problems(seed, 3):
         instance, least = compile_problem(problem), oracle.best_score(problem)
         search = make_search(instance)
@@ -85,15 +80,9 @@ def test_memory_choice_with_a_small_work_limit_claims_no_false_bound(seed: int) 
 def test_a_memory_choice_that_cannot_be_packed_becomes_a_no_good() -> None:
     """The fast pool holds any two adjacent buffers of a ring of conflicts, but not all five; a sixth one is apart."""
     ring = FEATURES["a ring of conflicts"]
-    fast: dict[str, Any] = {"name": "fast", "size": 5}
-    problem = Problem.model_validate(
-        {
-            "buffers": [*ring.buffers, {"id": "apart", "size": 1, "start": 70, "end": 71}],
-            "conflicts": ring.conflicts,
-            "pools": [fast, {"name": "slow", "cost": 1}],
-            "objective": "cost",
-        }
-    )
+    apart = {"id": "apart", "size": 1, "start": 70, "end": 71}
+    pools = [{"name": "fast", "size": 5}, {"name": "slow", "cost": 1}]
+    problem = Problem(buffers=[*ring.buffers, apart], conflicts=ring.conflicts, pools=pools, objective="cost")
     instance = compile_problem(problem)
     search = make_search(instance)
     chosen = Decomposition(_knapsack(instance), search)
@@ -106,9 +95,7 @@ def test_a_memory_choice_that_cannot_be_packed_becomes_a_no_good() -> None:
 def test_memory_choice_moves_a_colocation_group_as_a_whole() -> None:
     rows = [{"id": k, "size": 6, "start": 0, "end": 2, "traffic": 100 - k} for k in range(6)]
     pools = [{"name": "fast", "size": 20, "cost": 1}, {"name": "slow", "cost": 9}]
-    problem = Problem.model_validate(
-        {"buffers": rows, "pools": pools, "objective": "cost", "together": [[0, 1, 2, 3], [4, 5]]}
-    )
+    problem = Problem(buffers=rows, pools=pools, objective="cost", together=[[0, 1, 2, 3], [4, 5]])
     plan = solve(problem, time_limit_s=20, solver=decomposition.NAME)
     where = {place.id: place.pool for place in plan.placements}
     assert plan.status == "optimal"
@@ -117,12 +104,9 @@ def test_memory_choice_moves_a_colocation_group_as_a_whole() -> None:
 
 def test_the_first_memory_choice_of_ten_thousand_buffers_improves_the_bound() -> None:
     drawn = draw_random_problem(1, 10_000)
-    pools = [
-        {"name": "tcm", "size": 2_000_000, "cost": 1},
-        {"name": "sram", "size": 2_800_000, "cost": 4},
-        {"name": "dram", "cost": 20},
-    ]
-    instance = compile_problem(Problem.model_validate({"buffers": drawn.buffers, "pools": pools, "objective": "cost"}))
+    fast, middle = {"name": "tcm", "size": 2_000_000, "cost": 1}, {"name": "sram", "size": 2_800_000, "cost": 4}
+    pools = [fast, middle, {"name": "dram", "cost": 20}]
+    instance = compile_problem(Problem(buffers=drawn.buffers, pools=pools, objective="cost"))
     search = make_search(instance)
     greedy.solve(instance, search)
     assert search.best is not None
@@ -135,8 +119,7 @@ def test_memory_choices_with_spare_capacity_are_packed_if_the_cheapest_cannot_be
     drawn = public_problems.problem("minimalloc/A.1048576.csv").buffers
     rows = [row.model_copy(update={"traffic": row.size * (2 + k % 3)}) for k, row in enumerate(drawn)]
     pools = [{"name": "fast", "size": 13_107 * 64, "alignment": 64}, {"name": "slow", "cost": 1}]
-    problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
-    search = make_search(compile_problem(problem), deterministic=True)
+    search = make_search(compile_problem(Problem(buffers=rows, pools=pools, objective="cost")), deterministic=True)
     chosen = Decomposition(_knapsack(search.instance), search)
     chosen.run(2_000, ChoiceEffort(partials=300))
     before = search.best
@@ -149,13 +132,8 @@ def test_memory_choices_with_spare_capacity_are_packed_if_the_cheapest_cannot_be
 def test_pools_are_not_divided_at_reserved_ranges_if_buffers_need_separate_banks() -> None:
     rows = [{"id": k, "size": 4, "start": 0, "end": 1, "traffic": 9} for k in range(2)]
     pool = {"name": "fast", "size": 16, "reserved": [[4, 2], [12, 4]], "bank_size": 16, "cost": 1}
-    data = {
-        "buffers": rows,
-        "pools": [pool, {"name": "slow", "cost": 9}],
-        "objective": "cost",
-        "bank": [{"buffers": [0, 1]}],
-    }
-    problem = Problem.model_validate(data)
+    pools = [pool, {"name": "slow", "cost": 9}]
+    problem = Problem(buffers=rows, pools=pools, objective="cost", bank=[{"buffers": [0, 1]}])
     search = make_search(compile_problem(problem), deterministic=True)
     decomposition.solve(search.instance, search)
     best = require_value(search.best)
@@ -175,7 +153,7 @@ def recorded_problem(entry: dict[str, Any], objective: str) -> Problem:
     pools = [dict(pool) for pool in entry["pools"]]
     if objective == "cost":
         pools[-1]["cost"] = 1
-    return Problem.model_validate({"buffers": table.buffers, "pools": pools, "objective": objective})
+    return Problem(buffers=table.buffers, pools=pools, objective=objective)
 
 
 @pytest.mark.parametrize("entry", RECORDED, ids=lambda entry: entry["file"])
@@ -184,8 +162,7 @@ def test_plans_of_executorch_problems_use_no_more_slow_memory_than_their_compile
     plan = solve(problem, time_limit_s=20)
     assert verify(problem, plan) == ()
     slow = min(peer["bufsizes"][-1] for peer in entry["peer_peaks"].values() if isinstance(peer, dict))
-    assert plan.pools[-1].used is not None
-    assert plan.pools[-1].used <= slow
+    assert require_value(plan.pools[-1].used) <= slow
     assert plan.status == "optimal"
 
 

@@ -32,6 +32,7 @@ from tests.support import public_problems
 from tests.support.depth import seeds
 from tests.support.random_problems import random_problem
 from tests.support.strategies import problems
+from tests.support.values import require_value
 
 FEATURES = ("holes", "conflicts", "pools", "alignment", "pins", "reserved", "cost")
 ROOMY = 2**40
@@ -40,14 +41,11 @@ COSTS = {"objective": "cost"}
 
 
 def knapsack_of(problem: Problem) -> Knapsack:
-    knapsack = Knapsack.from_instance(compile_problem(problem))
-    assert knapsack is not None
-    return knapsack
+    return require_value(Knapsack.from_instance(compile_problem(problem)))
 
 
 def small_knapsack(*buffers: dict[str, Any], **fields: Any) -> Knapsack:
-    rows = [{"id": k} | row for k, row in enumerate(buffers)]
-    return knapsack_of(Problem.model_validate({"buffers": rows, **fields}))
+    return knapsack_of(Problem(buffers=[{"id": k} | row for k, row in enumerate(buffers)], **fields))
 
 
 NOT_SET = column([0])
@@ -136,8 +134,7 @@ def test_the_dynamic_program_stays_valid_with_a_narrow_beam_of_partial_choices(s
     if expected is not None:
         assert found.bound <= expected
     if found.home is not None:
-        assert expected is not None
-        assert found.cost >= expected
+        assert found.cost >= require_value(expected)
         assert (knapsack.loads(found.home) <= limit).all()
 
 
@@ -145,8 +142,7 @@ def test_the_dynamic_program_stays_valid_with_a_narrow_beam_of_partial_choices(s
 @pytest.mark.parametrize("seed", seeds(16))
 def test_decision_diagram_cost_bounds_are_valid_at_any_width_and_exact_if_unlimited(seed: int) -> None:
     knapsack, limit = random_choice_problem(seed)
-    rng = np.random.default_rng(seed)
-    items = rng.permutation(knapsack.n_items)[: 2 + seed % 2].tolist()
+    items = np.random.default_rng(seed).permutation(knapsack.n_items)[: 2 + seed % 2].tolist()
     nogoods = (NoGood(seed % len(limit), frozenset(items), ROOMY),) if seed % 4 > 1 else ()
     expected = min_cost(knapsack, limit, nogoods)
     measured = limit if seed % 2 else limit[:0]
@@ -172,8 +168,7 @@ def test_any_lagrange_multipliers_give_valid_cost_bounds(seed: int) -> None:
     expected = min_cost(knapsack, limit)
     if expected is not None:
         assert Multipliers(drawn).cost_bound(knapsack, limit) <= expected
-        multipliers = cost_multipliers(knapsack, limit, limit, expected, 300, NOT_SET)
-        assert multipliers.cost_bound(knapsack, limit) <= expected
+        assert cost_multipliers(knapsack, limit, limit, expected, 300, NOT_SET).cost_bound(knapsack, limit) <= expected
 
 
 def test_multipliers_optimised_for_low_limits_give_valid_cost_bounds_at_high_limits() -> None:
@@ -190,9 +185,8 @@ def test_multipliers_optimised_for_low_limits_give_valid_cost_bounds_at_high_lim
 def test_multipliers_prove_the_integer_cost_bound_of_five_equal_buffers() -> None:
     """The fast pool holds two of five equal buffers; by bytes alone, it would hold two and a half."""
     pools = [{"name": "fast", "size": 20}, {"name": "slow", "cost": 1}]
-    knapsack = small_knapsack(
-        {"size": 4, "start": 5, "end": 6}, *[{"size": 8, "start": 0, "end": 1}] * 5, pools=pools, **COSTS
-    )
+    rows = [{"size": 4, "start": 5, "end": 6}, *[{"size": 8, "start": 0, "end": 1}] * 5]
+    knapsack = small_knapsack(*rows, pools=pools, **COSTS)
     limit = knapsack.limits([5, ROOMY])
     multipliers = cost_multipliers(knapsack, limit, limit, 10, 300, NOT_SET)
     assert multipliers.cost_bound(knapsack, limit) == find(knapsack, limit).cost == 6
@@ -205,31 +199,25 @@ def test_load_bounds_are_at_most_the_minimum_load(seed: int) -> None:
     ends = [int(knapsack.size.max()) * 2] * len(knapsack.row_capacities)
     limit = knapsack.limits(ends)
     last = len(ends) - 1
-    bound = load_multipliers(knapsack, limit, last, float(limit[last].max()), 300, NOT_SET).load_bound(
-        knapsack, limit, last
-    )
-    fits = [
-        int(loads[last].max())
-        for loads in map(knapsack.loads, choices(knapsack))
-        if (loads[:last] <= limit[:last]).all()
-    ]
+    multipliers = load_multipliers(knapsack, limit, last, float(limit[last].max()), 300, NOT_SET)
+    bound = multipliers.load_bound(knapsack, limit, last)
+    found = map(knapsack.loads, choices(knapsack))
+    fits = [int(loads[last].max()) for loads in found if (loads[:last] <= limit[:last]).all()]
     assert fits == [] or bound <= min(fits)
 
 
 def test_the_dynamic_program_tries_both_time_directions() -> None:
     """Of 203 buffers many start together but few end together, so 1000 partial choices suffice backwards in time."""
-    drawn = public_problems.problem("minimalloc/C.1048576.csv").buffers
     rows = [
         {"size": row.size, "start": row.start, "end": row.end, "traffic": row.size * (2 + k % 3)}
-        for k, row in enumerate(drawn)
+        for k, row in enumerate(public_problems.problem("minimalloc/C.1048576.csv").buffers)
     ]
     knapsack = small_knapsack(*rows, pools=[{"name": "fast", "size": 519_680}, {"name": "slow", "cost": 1}], **COSTS)
     limit = knapsack.limits([pool.capacity for pool in knapsack.instance.pools])
     mirrored = copy(knapsack)
     mirrored.start, mirrored.end = column(knapsack.rows - knapsack.end), column(knapsack.rows - knapsack.start)
     for each, rows_ in ((knapsack, limit), (mirrored, limit[:, ::-1])):
-        dearest = int(each.price.max(axis=0).sum())
-        multipliers = cost_multipliers(each, rows_, rows_, dearest, 100, NOT_SET)
+        multipliers = cost_multipliers(each, rows_, rows_, int(each.price.max(axis=0).sum()), 100, NOT_SET)
         most = int(1.01 * multipliers.cost_bound(each, rows_))
         assert find(each, rows_, at_most=most, effort=ChoiceEffort(partials=1000)).bound > most
 
@@ -237,8 +225,7 @@ def test_the_dynamic_program_tries_both_time_directions() -> None:
 def test_row_capacities_are_counted_in_granules_without_reserved_ranges() -> None:
     pool = {"name": "only", "alignment": 8, "reserved": [[16, 4], [40, 8]], "size": 100}
     knapsack = small_knapsack({"size": 12, "start": 0, "end": 1}, {"size": 4, "start": 0, "end": 1}, pools=[pool])
-    assert knapsack.instance.unit == 4
-    assert knapsack.size.tolist() == [[4, 2]]
+    assert (knapsack.instance.unit, knapsack.size.tolist()) == (4, [[4, 2]])
     row_capacities = {end: int(knapsack.row_capacities[0].capacity_below(end)[0]) for end in (3, 4, 5, 6, 8, 9, 12, 25)}
     assert row_capacities == {3: 4, 4: 4, 5: 4, 6: 4, 8: 6, 9: 6, 12: 6, 25: 6}
     assert [knapsack.row_capacities[0].min_end(load) for load in (0, 2, 4, 6)] == [0, 1, 3, 7]
@@ -254,7 +241,6 @@ def fits_alone(instance: Instance, q: int, i: int) -> bool:
 
 @given(problem=problems(5))
 def test_row_capacities_admit_every_buffer_that_fits_its_pool_alone(problem: Problem) -> None:
-    """`capacity_below` must not exclude a buffer that fits its pool alone."""
     instance = compile_problem(problem)
     knapsack = Knapsack.from_instance(instance)
     if knapsack is None:

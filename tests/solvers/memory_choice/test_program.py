@@ -35,7 +35,7 @@ def training_step(seed: int, n: int) -> Problem:
         rows.append({"id": i, "size": size, "start": i, "end": end, "traffic": size * rng.choice([1, 2, 4])})
     half = sum(row["size"] for row in rows if row["end"] >= n) // 2 // 512 * 512
     pools = [{"name": "fast", "size": half, "cost": 1}, {"name": "slow", "cost": 8}]
-    return Problem.model_validate({"objective": "cost", "pools": pools, "buffers": rows})
+    return Problem(objective="cost", pools=pools, buffers=rows)
 
 
 def ask(problem: Problem) -> tuple[Knapsack, ProgramSolver]:
@@ -44,9 +44,7 @@ def ask(problem: Problem) -> tuple[Knapsack, ProgramSolver]:
 
 
 @pytest.mark.parametrize("has_engine", [pytest.param(True, marks=HAS_ENGINE), False])
-def test_training_steps_are_planned_close_to_the_bound_of_their_choice(
-    monkeypatch: pytest.MonkeyPatch, has_engine: bool
-) -> None:
+def test_training_steps_are_planned_close_to_their_bound(monkeypatch: pytest.MonkeyPatch, has_engine: bool) -> None:
     if not has_engine:
         monkeypatch.setattr(program, "is_installed", lambda _: False)
     plan = solve(training_step(3, 150), time_limit_s=10, solver="memory-choice")
@@ -95,15 +93,13 @@ def paged_problem(seed: int, more: dict[str, Any], n: int = 12) -> Problem:
         rows[4] |= {"relative": {"to": 3, "offset": rows[3]["size"]}, "end": 6}
     pools = [{"name": "fast", "size": 40, "base_address": seed % 5}, {"name": "slow", "cost": 3}]
     shared = {key: value for key, value in more.items() if key != "relative"}
-    return Problem.model_validate({"objective": "cost", "pools": pools, "buffers": rows, **shared})
+    return Problem(objective="cost", pools=pools, buffers=rows, **shared)
 
 
 @pytest.mark.parametrize("make", [restrict_rules, lambda instance: stricter(instance)[0]])
 @pytest.mark.parametrize("more", [{}, {"relative": True}, {"may_share": [[0, 1], [5, 6]]}])
 @pytest.mark.parametrize("seed", range(12))
-def test_plans_of_stricter_instances_are_plans_of_the_instance(
-    make: Callable[[Any], Any], more: dict[str, Any], seed: int
-) -> None:
+def test_plans_of_stricter_instances_are_valid(make: Callable[[Any], Any], more: dict[str, Any], seed: int) -> None:
     problem = paged_problem(seed, more)
     instance = compile_problem(problem)
     strict = make(instance)
@@ -119,9 +115,7 @@ def test_rules_on_offsets_are_left_out_for_a_bound_and_nothing_else_is() -> None
     assert relax_offset_rules(looser) is looser
 
 
-def test_a_few_buffers_with_pages_in_two_memories_are_placed_at_least_cost_without_engines(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_few_buffers_with_pages_are_placed_at_least_cost_without_engines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program, "is_installed", lambda _: False)
     for seed in range(4):
         plan = solve(paged_problem(seed, {}, 8), time_limit_s=5, solver="memory-choice")

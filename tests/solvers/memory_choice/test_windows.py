@@ -22,21 +22,8 @@ from tests.support.depth import seeds
 from tests.support.small_problems import small_problems
 from tests.support.values import require_value
 
-KINDS = (
-    "",
-    "mixed",
-    "confined",
-    "pinned",
-    "groups",
-    "holes",
-    "conflicts",
-    "reserved",
-    "limited",
-    "paged",
-    "banked",
-    "weighted",
-    "residues",
-)
+KINDS: tuple[str, ...] = ("", "mixed", "confined", "pinned", "groups", "holes", "conflicts", "reserved")
+KINDS += ("limited", "paged", "banked", "weighted", "residues")
 
 
 def draw_problem(seed: int, n: int, kind: str = "", alignments: tuple[int, ...] = (64,)) -> Problem:
@@ -58,10 +45,8 @@ def draw_problem(seed: int, n: int, kind: str = "", alignments: tuple[int, ...] 
             del row["start"], row["end"]
             row["lifetimes"] = [[i, i + 2], [i + 5, i + 7]]
         rows.append(row)
-    pools: list[dict[str, Any]] = [
-        {"name": "tcm", "size": 16384, "cost": 0},
-        {"name": "sram", "size": 24576, "cost": 4},
-    ]
+    pools: list[dict[str, Any]] = [{"name": "tcm", "size": 16384, "cost": 0}]
+    pools.append({"name": "sram", "size": 24576, "cost": 4})
     pools.append({"name": "dram", "cost": 20} | ({"size": 400_000} if kind == "limited" else {}))
     more: dict[str, Any] = {}
     if kind == "pinned":
@@ -75,21 +60,18 @@ def draw_problem(seed: int, n: int, kind: str = "", alignments: tuple[int, ...] 
         pools[0] |= {"base_address": 1088}
     if kind in ("banked", "weighted"):
         pools[0] |= {"bank_size": 4096, "base_address": 1088}
-        more["bank"] = [
-            {"buffers": [i, i + 1]} | ({"weight": 5000} if kind == "weighted" else {}) for i in range(0, n, 6)
-        ]
+        weight = {"weight": 5000} if kind == "weighted" else {}
+        more["bank"] = [{"buffers": [i, i + 1]} | weight for i in range(0, n, 6)]
     if kind == "reserved":
         pools[0]["reserved"] = [[4096, 2048]]
-    return Problem.model_validate({"objective": "cost", "pools": pools, "buffers": rows, **more})
+    return Problem(objective="cost", pools=pools, buffers=rows, **more)
 
 
 def make_search(problem: Problem, work: int = 400_000) -> tuple[Knapsack, Search]:
     instance = compile_problem(problem)
     knapsack = require_value(Knapsack.from_instance(instance))
-    search = Search(
-        instance, deadline=np.inf, deterministic=True, work_limit=work, trusted=frozenset({decomposition.NAME})
-    )
-    return knapsack, search
+    trusted = frozenset({decomposition.NAME})
+    return knapsack, Search(instance, deadline=np.inf, deterministic=True, work_limit=work, trusted=trusted)
 
 
 def begin_windows(problem: Problem, work: int = 400_000) -> Windows:
@@ -110,13 +92,10 @@ def test_window_searches_yield_valid_plans_near_the_cost_bound(kind: str) -> Non
     assert choice.begin_windows(found)
     choice.raise_bounds(found)
     assert search.best is not None
-    plan = plan_of_assignment(problem, knapsack.instance, search.best, search.proof)
-    assert not verify(problem, plan)
+    assert not verify(problem, plan_of_assignment(problem, knapsack.instance, search.best, search.proof))
     # The bound ignores padding by alignments, so the cost may exceed it slightly.
-    assert (
-        search.best.score[0]
-        <= (1.6 if kind in ("paged", "banked", "weighted") else 1.4 if kind == "mixed" else 1.3) * search.bound[0] + 1
-    )
+    factor = 1.6 if kind in ("paged", "banked", "weighted") else 1.4 if kind == "mixed" else 1.3
+    assert search.best.score[0] <= factor * search.bound[0] + 1
 
 
 @pytest.mark.parametrize("kind", ["", "residues"])
@@ -134,9 +113,8 @@ def test_exact_packings_of_wide_windows_reach_the_cheapest_choice(kind: str) -> 
 
 def test_exact_packings_fill_each_of_two_memories_of_equal_cost() -> None:
     problem = draw_problem(15, 400)
-    found = begin_windows(
-        problem.model_copy(update={"pools": (Pool(name="small", size=2048, cost=0), *problem.pools)}), 10**9
-    )
+    pools = (Pool(name="small", size=2048, cost=0), *problem.pools)
+    found = begin_windows(problem.model_copy(update={"pools": pools}), 10**9)
     for _ in range(2):
         found.improve()
     assert found.is_at_goal
@@ -283,9 +261,8 @@ def test_windows_leave_the_banks_of_a_given_plan_if_their_prices_exceed_the_gain
     pools = {pool.name: q for q, pool in enumerate(problem.pools)}
     places = [next(place for place in free.placements if place.id == k) for k in range(60)]
     unit = knapsack.instance.unit
-    search.offer(
-        np.array([pools[str(place.pool)] for place in places]), np.array([p.offset // unit for p in places]), "free"
-    )
+    pool, offset = [pools[str(p.pool)] for p in places], [p.offset // unit for p in places]
+    search.offer(np.array(pool), np.array(offset), "free")
     found = Windows(knapsack, search)
     found.adopt_best()
     before = found._cost()

@@ -24,12 +24,13 @@ from memplan.solvers.search.result import Assignment
 from tests.support.depth import DEPTH, seeds
 from tests.support.small_problems import small_problems
 from tests.support.tied_problems import tied_problem
+from tests.support.values import require_value
 
 
 def buffers(*rows: tuple[int, int, int], **fields: object) -> Problem:
     """Return a problem of buffers a, b, ... given as (start, end, size)."""
     named = [{"id": "abcdefgh"[k], "start": row[0], "end": row[1], "size": row[2]} for k, row in enumerate(rows)]
-    return Problem.model_validate({"buffers": named, **fields})
+    return Problem(buffers=named, **fields)
 
 
 def draft_of(instance: Instance, limit: tuple[int, ...] | None = None, minimised: str = "peak") -> tuple[Boxes, Draft]:
@@ -88,8 +89,7 @@ def test_the_integer_program_admits_every_valid_plan(scale: int) -> None:
 
 
 def test_the_integer_program_excludes_overlapping_buffers() -> None:
-    instance = compile_problem(buffers((0, 2, 3), (1, 3, 4)))
-    boxes, program = draft_of(instance)
+    boxes, program = draft_of(compile_problem(buffers((0, 2, 3), (1, 3, 4))))
     plan = Assignment(column([0, 0]), column([0, 2]), (6,), "wrong")
     finished = program.finish(1)
     values = start_of(finished, boxes, plan.pool, plan.offset)
@@ -99,8 +99,7 @@ def test_the_integer_program_excludes_overlapping_buffers() -> None:
 
 
 def test_the_integer_program_stacks_identical_buffers_in_a_fixed_order() -> None:
-    instance = compile_problem(buffers((0, 3, 3), (0, 3, 3), (0, 3, 4), (2, 4, 3), (3, 5, 3)))
-    boxes, program = draft_of(instance)
+    boxes, program = draft_of(compile_problem(buffers((0, 3, 3), (0, 3, 3), (0, 3, 4), (2, 4, 3), (3, 5, 3))))
     assert list(boxes.twins()) == [(0, 1)]
     assert program.lower[program.at["below", 0, 1]] == 1
 
@@ -117,9 +116,7 @@ def test_the_integer_program_stacks_identical_buffers_in_a_fixed_order() -> None
         {"bank": [{"buffers": ["a", "b"], "weight": 1}], "pools": [{"bank_size": 8}], "objective": "cost"},
     ],
 )
-def test_the_integer_program_excludes_mirror_images_only_in_symmetric_pools_without_sharing_and_banks(
-    fields: dict[str, object],
-) -> None:
+def test_mirror_images_are_excluded_only_in_symmetric_pools_without_sharing_or_banks(fields: dict[str, object]) -> None:
     rows = ((0, 3, 3), (1, 4, 5), (2, 5, 6))
     assert Boxes(compile_problem(buffers(*rows)), (14,)).mirror() == (1, 2)
     instance = compile_problem(buffers(*rows, **fields))
@@ -129,8 +126,7 @@ def test_the_integer_program_excludes_mirror_images_only_in_symmetric_pools_with
 def test_the_integer_program_counts_costs_above_the_cheapest_pool_in_steps() -> None:
     pools = [{"name": "fast", "size": 9, "cost": 0.1}, {"name": "slow", "cost": 0.35}]
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "traffic": traffic} for k, traffic in enumerate((2, 6))]
-    problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
-    costs = Costs.from_instance(compile_problem(problem))
+    costs = Costs.from_instance(compile_problem(Problem(buffers=rows, pools=pools, objective="cost")))
     assert costs.extra == [{0: 0, 1: 1}, {0: 0, 1: 3}]
     assert [costs.cost_of_steps(steps) for steps in (0, 4)] == [0.8, 2.8]
 
@@ -147,7 +143,7 @@ def test_the_grid_of_the_integer_program_contains_the_bank_borders() -> None:
     for fields, granule in (({}, 4), ({"bank_size": 6}, 2), ({"bank_size": 8}, 4)):
         pools = [{"base_address": 4, **fields}, {"name": "odd", "size": 5}]
         bank = [{"buffers": [0, 1]}] if fields else []
-        instance = compile_problem(Problem.model_validate({"buffers": rows, "pools": pools, "bank": bank}))
+        instance = compile_problem(Problem(buffers=rows, pools=pools, bank=bank))
         assert Boxes(instance, (64, 64)).grid.granule * instance.unit == granule
 
 
@@ -190,7 +186,7 @@ def ring(*sizes: int, **fields: object) -> Instance:
     """Return buffers in a ring of conflicts; for an odd ring, the lower bound is only the largest adjacent pair."""
     rows = [{"id": k, "size": size} for k, size in enumerate(sizes)]
     pairs = [(k, (k + 1) % len(sizes)) for k in range(len(sizes))]
-    return compile_problem(Problem.model_validate({"buffers": rows, "conflicts": pairs, **fields}))
+    return compile_problem(Problem(buffers=rows, conflicts=pairs, **fields))
 
 
 RING = ring(20, 21, 20, 21, 20)
@@ -232,8 +228,7 @@ def test_large_integer_programs_test_peaks_from_the_lower_bound_upwards_in_doubl
     search.offer(column([0] * 201), column([0, 20] * 100 + [41]), "start")
     engine = MipEngine(Outcome("open"), refused=3)
     pursue(instance, search, "engine", engine)
-    assert engine.decided == [(41, 41), (42, 42), (43, 44), (45, 48)]
-    assert engine.asked == [(45, 61)]
+    assert (engine.decided, engine.asked) == ([(41, 41), (42, 42), (43, 44), (45, 48)], [(45, 61)])
     assert search.claims == {"engine": (45,)}
 
 
@@ -266,9 +261,7 @@ def test_bounds_of_scaled_integer_programs_are_claimed_with_a_safety_margin() ->
 
 
 def claimed_bound(search: Search) -> float:
-    claim = search.claims["engine"]
-    assert claim is not None
-    return claim[0]
+    return require_value(search.claims["engine"])[0]
 
 
 def test_deterministic_searches_limit_mip_engines_by_nodes_not_by_time() -> None:
@@ -281,8 +274,7 @@ def test_deterministic_searches_limit_mip_engines_by_nodes_not_by_time() -> None
 
 
 def test_an_integer_program_that_is_too_large_is_skipped_and_reported() -> None:
-    rows = [{"id": k, "size": 1, "start": 0, "end": 1} for k in range(500)]
-    instance = compile_problem(Problem.model_validate({"buffers": rows}))
+    instance = compile_problem(Problem(buffers=[{"id": k, "size": 1, "start": 0, "end": 1} for k in range(500)]))
     search = make_search(instance)
     pursue(instance, search, "engine", MipEngine())
     assert "more than 200000; not tried" in search.lines[0]

@@ -10,6 +10,7 @@ from tests.support import oracle, public_problems
 from tests.support.depth import DEPTH
 from tests.support.engine_batch import Job, run_jobs
 from tests.support.tied_problems import priced_tied_problem, tied_problem
+from tests.support.values import require_value
 
 TAKEN = {"cbc": "MIPStart provided solution with cost", "highs": "MIP start solution is feasible, objective value is"}
 """The words in each engine's log if it accepts the start."""
@@ -18,9 +19,7 @@ TAKEN = {"cbc": "MIPStart provided solution with cost", "highs": "MIP start solu
 def ring(*sizes: int) -> Problem:
     """Return buffers in a ring of conflicts; for an odd ring, the lower bound is only the largest adjacent pair."""
     rows = [{"id": k, "size": size} for k, size in enumerate(sizes)]
-    return Problem.model_validate(
-        {"buffers": rows, "conflicts": [(k, (k + 1) % len(sizes)) for k in range(len(sizes))]}
-    )
+    return Problem(buffers=rows, conflicts=[(k, (k + 1) % len(sizes)) for k in range(len(sizes))])
 
 
 each_engine = pytest.mark.parametrize("engine", TAKEN)
@@ -36,8 +35,7 @@ def test_engines_minimise_reuse_costs(engine: str) -> None:
         named = problem.model_dump_json(exclude_defaults=True)
         assert answer.score is not None or wanted is None, named
         if wanted is not None and answer.score is not None and answer.claim is not None:
-            assert answer.placements is not None
-            assert oracle.check(problem, answer.placements) == [], named
+            assert oracle.check(problem, require_value(answer.placements)) == [], named
             assert answer.score[0] == wanted[0] >= answer.claim[0], named
             assert answer.claim[0] == wanted[0] or not problem.reuse, named
 
@@ -70,11 +68,9 @@ def test_mip_engines_claim_no_false_bound_for_large_sizes(engine: str) -> None:
     for size, answer in zip(
         sizes, run_jobs(engine, [Job(ring(size, size + 2, size, size, size)) for size in sizes]), strict=True
     ):
-        assert answer.score is not None
-        assert answer.score[0] <= 3 * size + 2
+        assert require_value(answer.score)[0] <= 3 * size + 2
         assert not answer.says_infeasible
-        assert answer.claim is not None
-        assert 2.99 * size < answer.claim[0] <= 3 * size
+        assert 2.99 * size < require_value(answer.claim)[0] <= 3 * size
 
 
 def test_highs_claims_no_optimum_within_its_optimality_gap() -> None:

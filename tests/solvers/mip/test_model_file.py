@@ -27,12 +27,8 @@ from tests.support.tied_problems import tied_problem
 
 
 def names() -> Problem:
-    rows = [
-        {"id": "conv/1", "size": 8, "start": 0, "end": 3},
-        {"id": "conv 1", "size": 16, "start": 2, "end": 5},
-        {"id": 7, "size": 24, "start": 2, "end": 4},
-    ]
-    return Problem.model_validate({"buffers": rows})
+    rows = [("conv/1", 8, 0, 3), ("conv 1", 16, 2, 5), (7, 24, 2, 4)]
+    return Problem(buffers=[{"id": name, "size": size, "start": start, "end": end} for name, size, start, end in rows])
 
 
 def test_lp_files_have_comments_and_column_names_of_their_buffers() -> None:
@@ -48,13 +44,12 @@ def test_lp_files_have_comments_and_column_names_of_their_buffers() -> None:
 
 
 def test_model_files_give_similar_ids_distinct_names() -> None:
-    text = write_model(names(), ".mps").decode()
-    assert {"o_conv_1", "o_conv_1_2", "o_7"} <= set(text.split())
+    assert {"o_conv_1", "o_conv_1_2", "o_7"} <= set(write_model(names(), ".mps").decode().split())
 
 
 def test_model_files_number_names_that_would_coincide() -> None:
     rows = [{"id": name, "size": 1, "start": 0, "end": 1} for name in ("a", "b_c", "a_b", "c")]
-    lines = write_model(Problem.model_validate({"buffers": rows}), ".mps").decode().split("ROWS")[1].splitlines()
+    lines = write_model(Problem(buffers=rows), ".mps").decode().split("ROWS")[1].splitlines()
     defined = [line.split()[1] for line in lines[: lines.index("COLUMNS")] if line]
     assert len(defined) == len(set(defined))
     assert {"below_a_b_c", "below_a_b_c_2"} <= set(defined)
@@ -80,26 +75,24 @@ def test_engines_read_model_files_and_find_the_optimum(reader: str, tmp_path: Pa
 
 
 def _unit_of_file(file: Path) -> int:
-    words = " ".join(line[2:] for line in file.read_text().splitlines()[:4]).split("in units of ")[1].split()
-    return int(words[0])
+    return int(" ".join(line[2:] for line in file.read_text().splitlines()[:4]).split("in units of ")[1].split()[0])
 
 
 def test_a_model_file_minimises_the_cost_as_a_multiple_of_a_common_step() -> None:
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "traffic": traffic} for k, traffic in enumerate((2, 6))]
     pools = [{"name": "fast", "size": 4, "cost": 1}, {"name": "slow", "cost": 3}]
-    problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
-    text = write_model(problem, ".lp").decode()
+    text = write_model(Problem(buffers=rows, pools=pools, objective="cost"), ".lp").decode()
     assert "in steps of 4." in text
     assert " total: cost" in text.splitlines()
 
 
 def test_model_files_write_large_integers_exactly() -> None:
     rows = [{"id": k, "size": 2**60 + k, "start": 0, "end": 1} for k in range(2)]
-    assert f"= {2**60 + 1}" in write_model(Problem.model_validate({"buffers": rows}), ".lp").decode()
+    assert f"= {2**60 + 1}" in write_model(Problem(buffers=rows), ".lp").decode()
 
 
 def test_a_problem_without_buffers_can_be_written_as_a_model_file() -> None:
-    assert write_model(Problem.model_validate({"buffers": []}), ".mps").decode().endswith("ENDATA\n")
+    assert write_model(Problem(buffers=[]), ".mps").decode().endswith("ENDATA\n")
 
 
 def test_too_large_a_model_is_refused_with_its_number_of_rows() -> None:
@@ -116,7 +109,7 @@ def test_write_model_refuses_other_suffixes() -> None:
 @pytest.mark.parametrize("suffix", [".lp", ".mps"])
 def test_write_model_reports_its_progress_if_time_runs_out(suffix: str) -> None:
     asks, many = list[None](), [{"id": k, "size": 1 + k % 7, "start": 0, "end": 9} for k in range(60)]
-    problem = Problem.model_validate({"buffers": many})
+    problem = Problem(buffers=many)
 
     def is_over_behind(last: int) -> bool:
         asks.append(None)
@@ -142,10 +135,8 @@ ROWS: list[dict[str, Any]] = [
     {"id": "c", "size": 16, "start": 4, "end": 7},
     {"id": "view", "size": 16, "start": 2, "end": 4, "alias_of": "b 1", "alias_offset": 16},
 ]
-ONE = Problem.model_validate({"buffers": ROWS})
-TWO = Problem.model_validate(
-    {"buffers": ROWS, "pools": [{"name": "s", "size": 16}, {"name": "d", "size": 64, "cost": 2}], "objective": "cost"}
-)
+ONE = Problem(buffers=ROWS)
+TWO = Problem(buffers=ROWS, pools=[{"name": "s", "size": 16}, {"name": "d", "size": 64, "cost": 2}], objective="cost")
 HIGHS = (
     "Model status\nOptimal\n\n# Primal solution values\nFeasible\nObjective 3\n# Columns 3\n{rows}\n# Rows 1\no_a 9\n"
 )
@@ -154,9 +145,8 @@ SCIP = "solution status: optimal solution found\nobjective value:   3\n{rows}\n"
 
 
 def solution_bytes(form: str, values: dict[str, str]) -> bytes:
-    rows = "\n".join(
-        f"{name} {value} \t(obj:0)" if form is SCIP else f"{name} {value}" for name, value in values.items()
-    )
+    end = " \t(obj:0)" if form is SCIP else ""
+    rows = "\n".join(f"{name} {value}{end}" for name, value in values.items())
     numbered = "\n".join(f"   {k:>4} {name}   {value}    0" for k, (name, value) in enumerate(values.items()))
     return form.format(rows=rows, numbered=numbered).encode()
 
@@ -170,8 +160,7 @@ def test_solution_files_of_solvers_are_read_as_plans_and_may_omit_zeros(form: st
     found = plan_of_solution(ONE, solution_bytes(form, {"peak": "3", "o_b_1": "0.99999999"}))
     assert places(found) == {"a": ("default", 0), "b 1": ("default", 16), "c": ("default", 0), "view": ("default", 32)}
     assert verify(ONE, found) == ()
-    chosen = {"in_s_a": "1", "in_d_b_1": "1", "in_d_c": "1", "o_c": "2"}
-    found = plan_of_solution(TWO, solution_bytes(form, chosen))
+    found = plan_of_solution(TWO, solution_bytes(form, {"in_s_a": "1", "in_d_b_1": "1", "in_d_c": "1", "o_c": "2"}))
     assert places(found) == {"a": ("s", 0), "b 1": ("d", 0), "c": ("d", 32), "view": ("d", 16)}
     assert verify(TWO, found) == ()
 

@@ -22,14 +22,13 @@ STACK = column(np.cumsum(SIZES) - SIZES)
 
 def parts(floor: int) -> PlanParts:
     limits, q = (int(SIZES.sum()),), 0
-    boxes = Boxes(compile_problem(Problem.model_validate({"buffers": BUFFERS})), limits)
+    boxes = Boxes(compile_problem(Problem(buffers=BUFFERS)), limits)
     program = draft(boxes, MipQuestion(limits, (floor,), ("over", q))).finish(1)
     return PlanParts(boxes, program, q, floor, np.random.default_rng(0))
 
 
 def are_kept(program: IntegerProgram, values: F64) -> bool:
-    sums = np.append(0.0, np.cumsum(program.value * values[program.index]))[program.first]
-    rows = np.diff(sums)
+    rows = np.diff(np.append(0.0, np.cumsum(program.value * values[program.index]))[program.first])
     is_in = ((program.lower <= values) & (values <= program.upper)).all()
     return bool(is_in and (rows >= program.row_lower).all() and (rows <= program.row_upper).all())
 
@@ -52,9 +51,7 @@ def test_a_partial_program_contains_its_plan_and_leaves_some_orders_free(share: 
         its.improve(plan, solve)
     orders = int((its.program.lower < its.program.upper)[its.order].sum())
     assert 0 < max(free) <= orders
-    assert all((size > before) == (share < 0.5) for size in its.sizes.values()), (
-        "done soon, parts grow; else they shrink"
-    )
+    assert all((size > before) == (share < 0.5) for size in its.sizes.values()), "if done soon, parts grow"
 
 
 def test_the_heights_of_a_plan_are_the_largest_excess_over_the_floor_in_each_live_set() -> None:

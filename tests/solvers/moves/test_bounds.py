@@ -17,6 +17,7 @@ from memplan.solvers.moves.certificate import certify_moves
 from memplan.solvers.moves.prices import MovesChecker, Price
 from memplan.solvers.search.control import Control
 from tests.support.depth import seeds
+from tests.support.values import require_value
 
 Row = dict[str, Any]
 TWO: Row = {
@@ -39,7 +40,7 @@ def random_problem(count: int, seed: int) -> Problem:
         buffers.append({"id": i, "size": size, "start": times[0], "end": times[-1] + 1, "accesses": times})
         load = [each + size * (times[0] <= time <= times[-1]) for time, each in enumerate(load)]
     pools = [{"name": "fast", "size": max(load) // 2}, {"name": "slow", "cost": 1}]
-    return Problem.model_validate({"moves": True, "pools": pools, "buffers": buffers})
+    return Problem(moves=True, pools=pools, buffers=buffers)
 
 
 def test_the_certificate_of_an_optimal_plan_proves_its_cost_and_no_more() -> None:
@@ -71,8 +72,7 @@ def test_claims_about_whole_buffers_are_refused_if_buffers_move() -> None:
 
 def test_a_certificate_says_the_gap_to_the_plan() -> None:
     problem = Problem.model_validate(TWO)
-    plan = memplan.plan(problem).model_copy(update={"status": "feasible", "cost": 300_000.0})
-    found = certify_moves(problem, plan)
+    found = certify_moves(problem, memplan.plan(problem).model_copy(update={"status": "feasible", "cost": 300_000.0}))
     assert found.left_open == "a cost from 262,144 up to that of the plan, 300,000 (0.14 above)"
     assert "moves 262144 1" in found.text
 
@@ -80,7 +80,7 @@ def test_a_certificate_says_the_gap_to_the_plan() -> None:
 def test_bytes_that_no_sum_of_sizes_reaches_are_paid_for() -> None:
     buffers = [{"id": i, "size": 6, "start": 0, "end": 3, "accesses": [0, 2]} for i in range(4)]
     pools = [{"name": "fast", "size": 17}, {"name": "slow", "cost": 1}]
-    checker = MovesChecker(Problem.model_validate({"moves": True, "pools": pools, "buffers": buffers}))
+    checker = MovesChecker(Problem(moves=True, pools=pools, buffers=buffers))
     # The 7 bytes too many cost 14, or 18 as a multiple of 6; but two of the buffers must go.
     assert [checker.bound(1, [Price(0, 1, 2, fill)], 99).bound for fill in (False, True)] == [18, 24]
 
@@ -88,9 +88,8 @@ def test_bytes_that_no_sum_of_sizes_reaches_are_paid_for() -> None:
 def test_an_access_in_the_cheapest_pool_needs_no_engine_to_be_proved() -> None:
     buffers = [{"id": i, "size": 4, "start": 0, "end": 3, "accesses": [0, 2]} for i in range(2)]
     pools = [{"name": "fast", "size": 8, "cost": 1}, {"name": "slow", "cost": 2}]
-    plan = memplan.plan(Problem.model_validate({"moves": True, "pools": pools, "buffers": buffers}))
-    assert plan.proof is not None
-    assert (plan.status, plan.cost, plan.proof.by) == ("optimal", 16.0, "multipliers")
+    plan = memplan.plan(Problem(moves=True, pools=pools, buffers=buffers))
+    assert (plan.status, plan.cost, require_value(plan.proof).by) == ("optimal", 16.0, "multipliers")
 
 
 @pytest.mark.slow
@@ -99,11 +98,8 @@ def test_a_problem_whose_program_is_too_large_has_a_bound_by_steps(monkeypatch: 
     exact = memplan.plan(problem, time_limit_s=5)
     monkeypatch.setattr(bounds, "_MOST_ENTRIES", 0)
     stepped = bounds.proved_bound(problem, exact.cost or 0.0, Control.from_limit(4.0))
-    assert exact.cost_lower_bound is not None
-    assert 0.9 * exact.cost_lower_bound < stepped.cost <= (exact.cost or 0.0)
-    plan = memplan.plan(problem, time_limit_s=4)
-    assert plan.cost_lower_bound is not None
-    assert plan.cost_lower_bound > 0
+    assert 0.9 * require_value(exact.cost_lower_bound) < stepped.cost <= (exact.cost or 0.0)
+    assert require_value(memplan.plan(problem, time_limit_s=4).cost_lower_bound) > 0
 
 
 def test_the_baseline_has_a_bound_above_its_accesses_in_a_fast_pool_with_a_cost() -> None:

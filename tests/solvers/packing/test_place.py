@@ -12,13 +12,14 @@ from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.place import drop_buffers, pins_collide, place
 from tests.support.constrained_problems import CONSTRAINTS, OTHERS, constrained_problem, violated_rules
 from tests.support.random_problems import random_problem
+from tests.support.values import require_value
 
 RUNNING = column([0])
 SOME_OF_ALL = frozenset({"holes", "conflicts", "pools", "alignment", "pins", "reserved"})
 
 
 def compile_rows(*buffers: dict[str, object], **rest: object) -> Instance:
-    return compile_problem(Problem.model_validate({"buffers": buffers, **rest}))
+    return compile_problem(Problem(buffers=buffers, **rest))
 
 
 def quick_packer(instance: Instance) -> Packer:
@@ -47,8 +48,7 @@ def test_dropping_buffers_keeps_the_order_of_their_raw_offsets() -> None:
 def test_drop_turns_any_raw_offsets_into_a_valid_packing(raw: list[float]) -> None:
     instance = compile_rows({**A, "size": 2**61}, {**B, "size": 2**62})
     dropped = drop_buffers(instance, np.zeros(2, dtype=np.int64), raw)
-    assert dropped is not None
-    assert sorted((instance.unit * dropped).tolist()) in ([0, 2**61], [0, 2**62])
+    assert sorted((instance.unit * require_value(dropped)).tolist()) in ([0, 2**61], [0, 2**62])
 
 
 def test_dropping_the_buffers_of_a_dropped_plan_again_moves_none_upwards() -> None:
@@ -57,9 +57,7 @@ def test_dropping_the_buffers_of_a_dropped_plan_again_moves_none_upwards() -> No
         pool = column(np.zeros(len(instance)))
         once = drop_buffers(instance, pool, np.random.default_rng(seed).random(len(instance)))
         assert once is not None
-        again = drop_buffers(instance, pool, once)
-        assert again is not None
-        assert (again <= once).all()
+        assert (require_value(drop_buffers(instance, pool, once)) <= once).all()
 
 
 def test_place_fills_pools_in_turn_like_placing_each_buffer_in_the_first_pool_that_fits() -> None:
@@ -76,9 +74,7 @@ def test_place_fills_pools_in_turn_like_placing_each_buffer_in_the_first_pool_th
                     kept[q].append(i)
                     offset[i] = last
                     break
-        found = place(packer, instance, order, (0, 1, 2))
-        assert found is not None
-        assert found[1].tolist() == offset.tolist()
+        assert require_value(place(packer, instance, order, (0, 1, 2)))[1].tolist() == offset.tolist()
 
 
 def test_place_returns_none_if_a_buffer_fits_in_no_pool() -> None:
@@ -124,8 +120,7 @@ def test_a_colocation_group_is_placed_in_the_first_pool_that_holds_all_members()
 @pytest.mark.parametrize("seed", range(30))
 def test_place_and_drop_violate_no_constraint(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    features = frozenset(name for name in CONSTRAINTS + OTHERS if rng.random() < 0.5)
-    problem = constrained_problem(seed, 12, features)
+    problem = constrained_problem(seed, 12, frozenset(name for name in CONSTRAINTS + OTHERS if rng.random() < 0.5))
     instance = compile_problem(problem)
     found = place(quick_packer(instance), instance, column(rng.permutation(12)), (0, 1)[: len(instance.pools)])
     assert found is not None

@@ -16,6 +16,7 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control, Deadline
 from memplan.solvers.search.incumbent import Search
 from tests.support.random_problems import random_problem
+from tests.support.values import require_value
 
 FOLLOWED = ("holes", "pools", "alignment", "reserved", "cost")
 
@@ -40,9 +41,7 @@ def test_a_rule_that_sweeps_do_not_follow_gets_no_plan(feature: str) -> None:
     assert swept_plan(instance, (0,)) is None
 
 
-def test_many_buffers_with_a_rule_that_sweeps_do_not_follow_have_a_plan_if_no_time_is_left(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_many_buffers_with_a_rule_beyond_sweeps_have_a_plan_if_no_time_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(one_search, "MOST_OF_FIRST", 10)
     monkeypatch.setattr(one_search, "_VERIFY_S", 1.0)  # all of the time is kept for verifying and writing a plan
     problem = random_problem(1, 30, frozenset({"pins"}))
@@ -52,12 +51,11 @@ def test_many_buffers_with_a_rule_that_sweeps_do_not_follow_have_a_plan_if_no_ti
 
 def test_groups_of_one_pool_stay_together() -> None:
     buffers = [{"id": i, "size": 4, "start": 0, "end": 9} for i in range(6)]
-    problem = Problem.model_validate({"buffers": buffers, "pools": [{"name": "a", "size": 12}, {"name": "b"}]})
+    problem = Problem(buffers=buffers, pools=[{"name": "a", "size": 12}, {"name": "b"}])
     problem = problem.model_copy(update={"together": ((2, 3, 4),)})
     instance = compile_problem(problem)
     plan = swept_plan(instance, (0, 1))
-    assert plan is not None
-    assert verify(problem, Plan.model_construct(placements=lift(problem, instance, *plan))) == ()
+    assert verify(problem, Plan.model_construct(placements=lift(problem, instance, *require_value(plan)))) == ()
 
 
 @pytest.mark.slow
@@ -65,13 +63,10 @@ def test_groups_of_one_pool_stay_together() -> None:
 def test_many_long_lived_buffers_have_a_plan_however_little_time_is_left(pools: list[dict[str, object]]) -> None:
     rng, n = np.random.default_rng(1), 50_000
     start, life = rng.integers(0, n, n).tolist(), rng.integers(1, n, n).tolist()
-    buffers = [
-        {"id": i, "size": 1000 + i % 997, "start": a, "end": a + b}
-        for i, (a, b) in enumerate(zip(start, life, strict=True))
-    ]
-    problem = Problem.model_validate({"buffers": buffers, "pools": pools})
-    over = Control(Deadline(time.monotonic() - 1.0, time.monotonic()))
-    found = solve(problem, control=over, time_limit_s=1.0)
+    lives = enumerate(zip(start, life, strict=True))
+    buffers = [{"id": i, "size": 1000 + i % 997, "start": a, "end": a + b} for i, (a, b) in lives]
+    problem = Problem(buffers=buffers, pools=pools)
+    found = solve(problem, control=Control(Deadline(time.monotonic() - 1.0, time.monotonic())), time_limit_s=1.0)
     assert (found.status, found.solver) == ("feasible", "greedy:sweep")
 
 

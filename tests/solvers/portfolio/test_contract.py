@@ -38,8 +38,6 @@ OPEN = {"memory-choice": {"banks", "bank-weights"}}
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of one solver alone on one instance."""
-
     best: Assignment | None
     bounds: tuple[Score, ...]
     says_infeasible: bool
@@ -81,7 +79,6 @@ def test_the_problems_of_the_solver_contract_use_every_constraint() -> None:
 
 @cache
 def read_and_solved(name: str) -> tuple[Problem, Instance, Score | None]:
-    """Return a problem, its instance, and its best score by brute force, computed once for all solvers."""
     problem = PROBLEMS[name]
     return problem, compile_problem(problem), oracle.best_score(problem)
 
@@ -109,8 +106,7 @@ def test_every_solver_returns_valid_plans_and_true_claims_within_its_time_limit(
         assert outcome.wall_time_s < LIMITS_S[when] + GRACE_S
     assert not (outcome.says_infeasible and least is not None)
     if outcome.best is not None:
-        placements = lift(problem, instance, outcome.best.pool, outcome.best.offset)
-        assert oracle.check(problem, list(placements)) == []
+        assert oracle.check(problem, list(lift(problem, instance, outcome.best.pool, outcome.best.offset))) == []
     if least is not None:
         for bound in outcome.bounds:
             assert not is_above(score_in_bytes(problem, instance, bound), least)

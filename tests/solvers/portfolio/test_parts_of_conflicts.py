@@ -13,13 +13,13 @@ from memplan.solvers.portfolio import parts
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.to_plan import plan_of_assignment
 from tests.support.applications import conflicts_of, draw_application, min_peak
+from tests.support.values import require_value
 
 RING = [(1, 2), (2, 3), (3, 4), (4, 5), (5, 1)]
 
 
 def problem_of_conflicts(count: int, pairs: list[tuple[int, int]], **fields: Any) -> Problem:
-    rows = [{"id": k, "size": k + 1, **fields} for k in range(count)]
-    return Problem(buffers=rows, conflicts=pairs)
+    return Problem(buffers=[{"id": k, "size": k + 1, **fields} for k in range(count)], conflicts=pairs)
 
 
 def search_parts(problem: Problem) -> Search:
@@ -32,8 +32,7 @@ def search_parts(problem: Problem) -> Search:
 @pytest.mark.parametrize("seed", range(30))
 def test_the_parts_solver_agrees_with_brute_force(seed: int) -> None:
     application = draw_application(seed)
-    problem = Application.model_validate(application).problem
-    search = search_parts(problem)
+    search = search_parts(Application.model_validate(application).problem)
     if search.best is not None:
         unit = search.instance.unit
         assert search.best.score[0] * unit == search.bound[0] * unit == min_peak(*conflicts_of(application))
@@ -50,8 +49,7 @@ def test_a_ring_of_five_cannot_be_split_into_parts_but_two_stacked_rings_can() -
 
 def test_stacked_parts_of_aligned_buffers_give_a_valid_plan() -> None:
     problem = problem_of_conflicts(3, [*combinations(range(3), 2)], alignment=4)
-    search = search_parts(problem)
-    assert search.best is not None
+    assert search_parts(problem).best is not None
     assert not verify(problem, solve(problem, solver="parts"))
 
 
@@ -62,11 +60,7 @@ def test_the_parts_solver_proves_sums_beyond_the_capacity_infeasible() -> None:
 
 @pytest.mark.parametrize("fields", [{"offset_mod": {"modulus": 5, "remainder": 2}}, {"alignment": 4}])
 def test_parts_respect_remainders_and_base_addresses(fields: dict[str, Any]) -> None:
-    problem = Problem(
-        buffers=[{"id": k, "size": 3, "start": 0, "end": 1, **fields} for k in range(2)],
-        pools=[{"base_address": 2}],
-        conflicts=[(0, 1)],
-    )
+    rows = [{"id": k, "size": 3, "start": 0, "end": 1, **fields} for k in range(2)]
+    problem = Problem(buffers=rows, pools=[{"base_address": 2}], conflicts=[(0, 1)])
     search = search_parts(problem)
-    assert search.best is not None
-    assert verify(problem, plan_of_assignment(problem, search.instance, search.best, search.proof)) == ()
+    assert verify(problem, plan_of_assignment(problem, search.instance, require_value(search.best), search.proof)) == ()

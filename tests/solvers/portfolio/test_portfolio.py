@@ -23,6 +23,7 @@ from memplan.solvers.search.incumbent import Search
 from tests.support import false_claims
 from tests.support.depth import GRACE_S
 from tests.support.tiny import FEATURES
+from tests.support.values import require_value
 
 RING = compile_problem(FEATURES["a ring of conflicts"])
 SEVERAL = compile_problem(FEATURES["pools"])
@@ -41,20 +42,17 @@ def names(portfolio: list[list[SolverRow]]) -> list[list[str]]:
 
 def test_the_portfolio_starts_with_greedy_and_ends_with_engines_for_several_pools() -> None:
     portfolio = names(stages.stages_of_solver(SEVERAL, "auto"))
-    assert portfolio[0] == ["greedy"]
-    assert portfolio[-1] == ["cp-sat", "highs"]
+    assert (portfolio[0], portfolio[-1]) == (["greedy"], ["cp-sat", "highs"])
 
 
 def test_a_solver_with_a_missing_library_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    absent = SolverRow(
-        "absent", "needs what nobody has", "tests.support.false_claims:waits", needs=("no_such_package",)
-    )
+    waits = "tests.support.false_claims:waits"
+    absent = SolverRow("absent", "needs what nobody has", waits, needs=("no_such_package",))
     monkeypatch.setitem(registry.BY_NAME, "absent", absent)
     with pytest.raises(OptionError) as caught:
         stages.stages_of_solver(RING, "absent")
-    assert str(caught.value) == (
-        "solver: absent needs no_such_package, which is not installed: pip install no_such_package"
-    )
+    missing = "no_such_package, which is not installed: pip install no_such_package"
+    assert str(caught.value) == f"solver: absent needs {missing}"
 
 
 @pytest.mark.parametrize(
@@ -92,8 +90,7 @@ def test_a_failing_engine_is_reported_and_the_others_continue(monkeypatch: pytes
     search = search_for(RING)
     failures = stages.run(RING, search, [[RAISER], [GREEDY]])
     assert [(failure.solver, failure.line) for failure in failures] == [("cbc", "RuntimeError: the engine fell over")]
-    assert search.best is not None
-    assert search.best.score == (3,)
+    assert require_value(search.best).score == (3,)
 
 
 def test_a_plan_found_before_the_named_engine_failed_reports_the_failure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,9 +113,7 @@ def test_a_plan_found_before_the_named_engine_failed_reports_the_failure(monkeyp
     ],
     ids=["raises", "is not there", "is an engine"],
 )
-def test_a_named_solver_that_fails_without_a_plan_raises_its_error(
-    row: SolverRow, said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_named_solver_that_fails_raises_its_error(row: SolverRow, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", ROOT)
     monkeypatch.setitem(registry.BY_NAME, "cbc", row)
     for deterministic in (False, True):
@@ -138,15 +133,13 @@ def test_a_crash_of_one_solver_does_not_stop_the_others() -> None:
             failures = stages.run(RING, search, [*portfolio[:-1], [*portfolio[-1], ender]])
         assert len(failures) == 1
         assert "Traceback" in failures[0].error
-        assert search.best is not None
-        assert search.best.score == (3,)
+        assert require_value(search.best).score == (3,)
 
 
 def test_a_crash_of_the_greedy_orders_is_reported_and_a_plan_is_still_found(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    broken = replace(GREEDY, where="no_such_module:solve")
-    monkeypatch.setattr(stages, "_OPENING", broken)
+    monkeypatch.setattr(stages, "_OPENING", replace(GREEDY, where="no_such_module:solve"))
     with pytest.warns(SolverFaultWarning):
         plan = solve(FEATURES["holes"], deterministic=True)
     assert (plan.status, plan.peak, plan.disturbed_by) == ("optimal", 9, "engine-failure")
@@ -189,8 +182,7 @@ def test_plan_with_one_thread_uses_at_most_one_processor(words: list[str], tmp_p
     ).replace("began =", "started = sum(os.times()[:2]); began =", 1)
     plan = ["-o", str(tmp_path / "plan.json"), "-q", "--time-limit", "5"]
     environment = {name: text for name, text in os.environ.items() if name != SETTING}
-    done = subprocess.run(
-        [sys.executable, "-c", program, *words, *plan], env=environment, capture_output=True, text=True
-    )
+    command = [sys.executable, "-c", program, *words, *plan]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert '"optimal"' in (tmp_path / "plan.json").read_text()

@@ -14,6 +14,7 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.result import SolveResult
 from tests.support import oracle
 from tests.support.orientations import costs_that_fit
+from tests.support.values import require_value
 
 IN_ORDER = ("reference:cadence-greedy-by-size-with-hierarchy", "reference:cadence-position-based-greedy-with-hierarchy")
 SPILLS = Problem(
@@ -35,7 +36,7 @@ def draw_problem(seed: int, fast_pools: int | None = None) -> Problem:
         buffers.append({"id": name, "size": draw.randint(1, 6), "start": start, "end": start + draw.randint(1, 4)})
     sizes = [draw.randint(3, 8), draw.randint(3, 8)][: fast_pools or draw.randint(1, 2)]
     pools = [{"name": f"fast{k}", "size": size} for k, size in enumerate(sizes)]
-    return Problem.model_validate({"buffers": buffers, "pools": [*pools, {"name": "slow", "size": 30}]})
+    return Problem(buffers=buffers, pools=[*pools, {"name": "slow", "size": 30}])
 
 
 def ending_at(problem: Problem, size: int) -> Problem:
@@ -60,8 +61,7 @@ def test_the_size_and_balanced_profiles_minimise_their_objectives_in_lexicograph
     balanced = solve(problem, profile="balanced")
     assert (balanced.pools[-1].used, balanced.status, balanced.gap) == (ends[0], "optimal", 0.0)
     least = oracle.best_score(ending_at(problem, int(ends[0])))
-    assert least is not None
-    assert balanced.cost == balanced.cost_lower_bound == least[0] == moved_at_a_price(problem, balanced)
+    assert balanced.cost == balanced.cost_lower_bound == require_value(least)[0] == moved_at_a_price(problem, balanced)
     for plan in (size, balanced):
         assert verify(problem, plan) == ()
 
@@ -79,11 +79,9 @@ def test_cost_of_profile_speed_never_rises_with_a_larger_fast_memory() -> None:
     # Filling pools in order puts large buffers of little traffic into the fast pool, which needs less of the last
     # pool than the cheapest plan.
     rows = [("idle", 300, 0, 9, 10), ("busy", 90, 0, 9, 9000), ("hot", 80, 2, 5, 8000), ("cold", 200, 1, 7, 20)]
-    problem = Problem.model_validate(
-        {
-            "buffers": [{"id": n, "size": b, "start": s, "end": e, "traffic": t} for n, b, s, e, t in rows],
-            "pools": [{"name": "tcm", "size": 100, "cost": 1}, {"name": "sram", "size": 4096, "cost": 4}],
-        }
+    problem = Problem(
+        buffers=[{"id": n, "size": b, "start": s, "end": e, "traffic": t} for n, b, s, e, t in rows],
+        pools=[{"name": "tcm", "size": 100, "cost": 1}, {"name": "sram", "size": 4096, "cost": 4}],
     )
     plans = [solve(problem.with_capacity({"tcm": size}), profile="speed") for size in range(100, 401, 50)]
     costs = [plan.cost for plan in plans]
@@ -147,36 +145,27 @@ def test_accept_fit_returns_a_feasible_plan_without_a_cost(homes: list[str]) -> 
 def test_a_profile_is_optimal_only_if_the_ends_of_all_pools_are_proved() -> None:
     rows = [{"id": k, "size": 5, "start": k, "end": k + 1, "alignment": 4 if k % 2 else 1} for k in range(9)]
     reuse = [{"pairs": [[a, b] for a in range(9) for b in range(a)], "cost": 1}]
-    pools = [{"name": "fast", "size": 40}, {"name": "slow"}]
-    problem = Problem.model_validate({"buffers": rows, "pools": pools, "reuse": reuse})
+    problem = Problem(buffers=rows, pools=[{"name": "fast", "size": 40}, {"name": "slow"}], reuse=reuse)
     for profile in ("balanced", "speed"):
         plan = solve(problem, profile=profile, time_limit_s=2)
-        ends_are_least = all(use.used == use.lower_bound for use in plan.pools)
-        assert plan.status == ("optimal" if ends_are_least else "feasible")
+        assert plan.status == ("optimal" if all(use.used == use.lower_bound for use in plan.pools) else "feasible")
 
 
 def test_the_peak_bound_of_several_pools_is_at_most_the_minimum_total() -> None:
     data = {"id": "c", "size": 5, "start": 2, "end": 3, "alignment": 4}
-    rows = [
-        {"id": "a", "size": 1, "start": 0, "end": 1, "pools": ["fast"]},
-        {"id": "b", "size": 2, "start": 1, "end": 2, "pools": ["slow"]},
-        data,
-    ]
+    first = {"id": "a", "size": 1, "start": 0, "end": 1, "pools": ["fast"]}
+    rows = [first, {"id": "b", "size": 2, "start": 1, "end": 2, "pools": ["slow"]}, data]
     problem = two_pool_problem({"size": 1}, {"size": 2}, buffers=rows, objective="cost")
     plan = solve(problem)
     assert (plan.status, plan.peak, oracle.min_total(problem)) == ("optimal", 7, 6)
-    assert plan.lower_bound is not None
-    assert plan.lower_bound <= 6
+    assert require_value(plan.lower_bound) <= 6
 
 
 def test_pool_usage_is_updated_after_the_cost_step_of_a_profile() -> None:
-    rows = [
-        {"id": "a", "size": 6, "start": 2, "end": 3},
-        {"id": "b", "size": 2, "start": 3, "end": 4},
-        {"id": "c", "size": 1, "start": 2, "end": 3},
-    ]
+    facts = {"a": (6, 2), "b": (2, 3), "c": (1, 2)}
+    rows = [{"id": name, "size": size, "start": start, "end": start + 1} for name, (size, start) in facts.items()]
     pools = [{"name": "fast", "size": 5, "cost": 1}, {"name": "mid", "cost": 0}]
-    problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": ["peak", "cost"]})
+    problem = Problem(buffers=rows, pools=pools, objective=["peak", "cost"])
     steps = steps_of(problem, SolveOptions(), "balanced")
     next(steps)
     uses = [{"name": "fast", "used": 2, "lower_bound": None}, {"name": "mid", "used": 6, "lower_bound": 6}]
@@ -211,8 +200,7 @@ def test_a_profile_of_weights_minimises_the_weighted_sum_of_pool_ends(seed: int,
 @pytest.mark.parametrize(("seed", "percent"), [(3, 0), (7, 10), (8, 50), (10, 100)])
 def test_with_a_slowdown_limit_the_last_pool_is_minimised_within_the_allowed_cost(seed: int, percent: float) -> None:
     problem = draw_problem(seed, 1 + seed % 2)
-    priced = replace_profile(problem, "speed")
-    found = list(costs_that_fit(priced))
+    found = list(costs_that_fit(replace_profile(problem, "speed")))
     limit = min(cost for cost, _ in found) * (1 + percent / 100)
     least = min((ends[-1], cost) for cost, ends in found if cost <= limit)
     plan = solve(problem, profile=f"balanced+{percent}%")
@@ -232,7 +220,7 @@ def test_a_profile_of_weights_reports_an_infeasible_problem() -> None:
 def test_named_solvers_minimise_costs_under_the_default_profile(solver: str) -> None:
     rows = [("a", 4, 2, 4), ("b", 3, 0, 1), ("c", 6, 0, 2)]
     buffers = [dict(zip(("id", "size", "start", "end"), row, strict=True)) for row in rows]
-    problem = Problem.model_validate({"buffers": buffers, "pools": [{"name": "fast", "size": 5}, {"name": "mid"}]})
+    problem = Problem(buffers=buffers, pools=[{"name": "fast", "size": 5}, {"name": "mid"}])
 
     plan = solve(problem, solver=solver, time_limit_s=20)
 

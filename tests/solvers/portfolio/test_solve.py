@@ -29,6 +29,7 @@ from tests.support import false_claims, oracle
 from tests.support import tvm_problems as tvm
 from tests.support.depth import GRACE_S
 from tests.support.tiny import FEATURES
+from tests.support.values import require_value
 
 RING = FEATURES["a ring of conflicts"]
 """A ring of conflicts whose optimum, 6, is above its lower bound, 4, and above bounds of greedy orders."""
@@ -39,7 +40,6 @@ OVERLAPS = "tests.support.false_claims:overlaps"
 
 @pytest.fixture
 def liars(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Register solvers that make false claims (`tests.support.false_claims`)."""
     for function in ("overlaps", "denies", "exaggerates", "waits"):
         row = false_claims.row(function)
         monkeypatch.setitem(registry.BY_NAME, row.name, row)
@@ -55,8 +55,7 @@ def test_solve_agrees_with_brute_force_on_every_tiny_problem(name: str) -> None:
     problem = FEATURES[name]
     plan, least = solve(problem, profile=None if problem.objective == "cost" else "size"), oracle.best_score(problem)
     if least is None:
-        assert (plan.status, plan.stop_reason) == ("infeasible", "proved")
-        assert len(plan.placements) == 0
+        assert (plan.status, plan.stop_reason, len(plan.placements)) == ("infeasible", "proved", 0)
         assert plan.explanation is not None
         return
     assert_is_plan(problem, plan)
@@ -83,9 +82,8 @@ def test_solve_with_almost_no_time_returns_immediately_without_false_claims(name
         assert plan.status in ("infeasible", "unknown")
     elif len(plan.placements) or plan.status == "optimal":
         assert_is_plan(problem, plan)
-        assert (
-            plan.status == "feasible" or tuple(pool.used for pool in reversed(plan.pools)) == least[-len(plan.pools) :]
-        )
+        ends = tuple(pool.used for pool in reversed(plan.pools))
+        assert plan.status == "feasible" or ends == least[-len(ends) :]
     else:
         assert plan.status == ("optimal" if not problem.buffers else "unknown")
 
@@ -109,10 +107,8 @@ def test_solve_names_the_known_solvers_for_an_unknown_one() -> None:
     with pytest.raises(OptionError) as caught:
         solve(FEATURES["plain"], solver="gurobi")
     known = ", ".join(registry.BY_NAME)
-    assert (
-        str(caught.value)
-        == f"solver: must be one of auto, {known}, or reference:NAME, got 'gurobi' (did you mean highs?)"
-    )
+    rule = f"must be one of auto, {known}, or reference:NAME, got 'gurobi' (did you mean highs?)"
+    assert str(caught.value) == f"solver: {rule}"
 
 
 @pytest.mark.parametrize("accept", ["fit", "50%", "50", 50, 62.5])
@@ -139,9 +135,8 @@ def test_cancelling_keeps_the_best_plan(liars: None) -> None:
         cancelled.set()
 
     started = time.monotonic()
-    plan = solve(
-        RING, solver="waits", time_limit_s=60, control=Control(cancelled=cancelled, report=cancel_at_first_plan)
-    )
+    control = Control(cancelled=cancelled, report=cancel_at_first_plan)
+    plan = solve(RING, solver="waits", time_limit_s=60, control=control)
     assert time.monotonic() - started < 5 + GRACE_S
     assert (plan.status, plan.stop_reason, plan.peak) == ("feasible", "cancelled", 6)
     assert_is_plan(RING, plan)
@@ -153,8 +148,7 @@ def test_a_search_cancelled_before_its_start_returns_immediately() -> None:
     started = time.monotonic()
     plan = solve(FULL_RING, control=Control(cancelled=cancelled), time_limit_s=60)
     assert time.monotonic() - started < 5 + GRACE_S
-    assert plan.stop_reason == "cancelled"
-    assert plan.status == "unknown"
+    assert (plan.stop_reason, plan.status) == ("cancelled", "unknown")
 
 
 @pytest.mark.parametrize("solver", ["auto", *registry.BY_NAME])
@@ -208,9 +202,7 @@ def test_interim_results_of_a_running_search_are_valid_plans() -> None:
     assert seen
     for so_far in [result.plan for result in seen if result is not None]:
         assert_is_plan(RING, so_far)
-        assert so_far.peak is not None
-        assert plan.peak is not None
-        assert so_far.peak >= plan.peak
+        assert require_value(so_far.peak) >= require_value(plan.peak)
 
 
 def test_a_search_can_continue_in_another_thread_after_the_quick_orders() -> None:
@@ -224,9 +216,7 @@ def test_a_search_can_continue_in_another_thread_after_the_quick_orders() -> Non
 
 
 def test_a_problem_solved_by_the_greedy_orders_needs_no_further_step() -> None:
-    result = OneSearch(FEATURES["plain"], SolveOptions()).begin()
-    assert result is not None
-    assert result.plan.status == "optimal"
+    assert require_value(OneSearch(FEATURES["plain"], SolveOptions()).begin()).plan.status == "optimal"
 
 
 @pytest.mark.parametrize(
@@ -238,18 +228,15 @@ def test_infeasibility_of_three_conflicting_buffers_names_all_three(solver: str)
     plan = solve(problem, solver=solver)
     assert (plan.status, plan.stop_reason) == ("infeasible", "proved")
     assert plan.explanation is not None
-    assert plan.explanation.buffers == ("bi_a", "bi_b", "bi_c")
-    assert plan.explanation.missing_bytes == 20
+    assert (plan.explanation.buffers, plan.explanation.missing_bytes) == (("bi_a", "bi_b", "bi_c"), 20)
 
 
 @pytest.mark.slow
 def test_deterministic_plans_do_not_depend_on_the_hash_seed() -> None:
     problem = Path(__file__).parents[3] / "examples" / "problems" / "minimalloc" / "A.1048576.csv"
     command = [sys.executable, "-m", "memplan", "plan", str(problem), "--deterministic", "--time-limit", "0.02"]
-    first, second = (
-        subprocess.run(command, env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, check=True).stdout
-        for seed in ("0", "4242")
-    )
+    settings = [os.environ | {"PYTHONHASHSEED": seed} for seed in ("0", "4242")]
+    first, second = (subprocess.run(command, env=env, capture_output=True, check=True).stdout for env in settings)
     # The clock may stop the search on a busy machine; the plan then says it is not reproducible.
     assert first == second or b'"reproducible":false' in first + second
 
@@ -270,5 +257,5 @@ def test_a_proof_about_few_buffers_is_checked_by_a_second_search_before_it_is_tr
 
 def test_an_optimal_first_plan_is_proved_even_if_the_time_was_over_before_it() -> None:
     buffers = [{"id": k, "size": 1 + k % 9, "start": k, "end": k + 1} for k in range(2000)]
-    plan = solve(Problem.model_validate({"buffers": buffers}), time_limit_s=1e-6)
+    plan = solve(Problem(buffers=buffers), time_limit_s=1e-6)
     assert (plan.status, plan.stop_reason) == ("optimal", "proved")

@@ -14,6 +14,7 @@ from memplan.solvers.portfolio.subprocess_solver import EngineError, run_isolate
 from memplan.solvers.search.incumbent import Search
 from tests.support.depth import GRACE_S
 from tests.support.isolated import instance_with_a_gap, row, search_for
+from tests.support.values import require_value
 
 HERE = Path(__file__).parents[2] / "support"
 
@@ -85,8 +86,7 @@ def test_plans_offered_before_the_deadline_count_and_the_process_ends(tmp_path: 
 
 def test_an_unresponsive_isolated_solver_is_killed_at_the_deadline() -> None:
     started = time.monotonic()
-    search = run_solver(row("offers_then_sleeps"), 0.3)
-    assert search.stop_reason == "time_limit"
+    assert run_solver(row("offers_then_sleeps"), 0.3).stop_reason == "time_limit"
     assert time.monotonic() - started < 0.3 + GRACE_S
 
 
@@ -115,21 +115,16 @@ def test_an_isolated_solver_ends_when_its_parent_is_killed(tmp_path: Path) -> No
         ("is_killed", r"^is_killed: the solver's process ended early, with status -9$", "victim"),
     ],
 )
-def test_an_exception_or_a_kill_is_an_engine_error_and_earlier_assignments_count(
-    function: str, message: str, by: str
-) -> None:
+def test_an_exception_or_kill_is_an_engine_error_and_earlier_offers_count(function: str, message: str, by: str) -> None:
     instance = instance_with_a_gap()
     search = search_for(instance, 20)
     with pytest.raises(EngineError, match=message):
         run_isolated(row(function), instance, search)
-    assert search.best is not None
-    assert search.best.by == by
+    assert require_value(search.best).by == by
 
 
 def test_output_printed_by_an_engine_is_not_taken_for_an_answer() -> None:
-    search = run_solver(row("prints_garbage"))
-    assert search.best is not None
-    assert search.best.by == "printer"
+    assert require_value(run_solver(row("prints_garbage")).best).by == "printer"
 
 
 def test_invalid_bytes_among_the_answers_are_an_engine_error() -> None:

@@ -18,6 +18,7 @@ from tests.support import public_problems
 from tests.support.changed_problems import change_problem
 from tests.support.depth import seeds
 from tests.support.random_problems import random_problem
+from tests.support.values import require_value
 
 FEATURES = frozenset({"holes", "conflicts", "pools", "alignment", "reserved", "pins"})
 
@@ -38,9 +39,7 @@ def test_a_plan_of_a_changed_problem_is_repaired_into_a_good_warm_start() -> Non
     old_problem = public_problems.problem("minimalloc/C.1048576.csv")
     old = solve(old_problem, time_limit_s=5)
     problem = change_problem(old_problem, 3, 0.03)
-    found = peak(problem, old)
-    assert found is not None
-    assert found <= 1.6 * (old.peak or 0)
+    assert require_value(peak(problem, old)) <= 1.6 * (old.peak or 0)
     offers: list[str] = []
     started = OneSearch(problem, SolveOptions(), Control(report=lambda now: offers.append(now.by)), start=old)
     result = started.begin()

@@ -8,7 +8,7 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.watchdog import watched
 from memplan.solvers.search.incumbent import Search
 
-PROBLEM = Problem.model_validate({"buffers": [{"id": 0, "size": 8, "start": 0, "end": 1}]})
+PROBLEM = Problem(buffers=[{"id": 0, "size": 8, "start": 0, "end": 1}])
 
 
 def search(lasts_s: float) -> Search:
@@ -43,8 +43,7 @@ def test_one_watchdog_thread_watches_many_searches() -> None:
     cancelled = threading.Event()
     searches = [search(60) for _ in range(20)]
     with watched(first := search(60), cancelled):
-        watchers = [thread for thread in threading.enumerate() if thread.name == "memplan-watch"]
-        assert len(watchers) == 1
+        assert len([thread for thread in threading.enumerate() if thread.name == "memplan-watch"]) == 1
         for each in searches:
             with watched(each, None):
                 pass

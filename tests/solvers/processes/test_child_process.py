@@ -15,6 +15,7 @@ from memplan.solvers.processes.child import ChildProcess, memory_in_use
 from memplan.solvers.processes.folders import make_temporary_folder, remove_leftover_folders
 from memplan.solvers.processes.threads import processors
 from tests.support.answering import ARRAYS
+from tests.support.values import require_value
 
 _WHERE = {"PYTHONPATH": str(Path(__file__).parents[3])}
 _MODULE = "tests.support.answering"
@@ -68,9 +69,7 @@ def test_process_modules_import_on_systems_without_resource_limits() -> None:
 _SECRETS = ("MEMPLAN_ADMIN_KEY", "MEMPLAN_DATABASE_URL", "PGPASSWORD", "AWS_SECRET")
 
 
-def test_a_child_process_has_no_secrets_or_privileges_and_cannot_write_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_child_has_no_secrets_or_privileges_or_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in _SECRETS:
         monkeypatch.setenv(name, "x" * 40)
     with ChildProcess("tests.support.fenced", environment=_WHERE) as child:
@@ -97,9 +96,7 @@ def test_a_child_process_has_no_secrets_or_privileges_and_cannot_write_files(
         ({}, None),
     ],
 )
-def test_the_processor_count_respects_the_cpu_quota_of_a_container(
-    tmp_path: Path, files: dict[str, str], most: int | None
-) -> None:
+def test_the_processor_count_respects_a_cpu_quota(tmp_path: Path, files: dict[str, str], most: int | None) -> None:
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text + "\n")
@@ -123,8 +120,7 @@ os.kill(fork, 9)
 def test_memory_in_use_includes_child_programs_and_counts_forks_once(program: str) -> None:
     before, command = memory_in_use(os.getpid()), [sys.executable, "-c", program]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
-        assert child.stdout is not None
-        child.stdout.readline()
+        require_value(child.stdout).readline()
         assert 80e6 < memory_in_use(os.getpid()) - before < 150e6
         child.communicate(b"\n")
 
@@ -139,14 +135,11 @@ with make_temporary_folder() as name:
 """
 
 
-def test_temporary_folders_of_a_killed_process_are_removed_by_the_next_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folders_of_a_killed_process_are_removed_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     environment = os.environ | {"TMPDIR": str(tmp_path)}
     with subprocess.Popen([sys.executable, "-c", _MAKES], stdout=subprocess.PIPE, env=environment, text=True) as maker:
-        assert maker.stdout is not None
-        left = Path(maker.stdout.readline().strip())
+        left = Path(require_value(maker.stdout).readline().strip())
         remove_leftover_folders()
         assert (left / "content").exists(), "its process is there"
         maker.send_signal(signal.SIGKILL)

@@ -15,8 +15,8 @@ from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.reference.own import rows_of
 
 ROWS = [{"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "b", "size": 4, "start": 1, "end": 3}]
-PROBLEM = Problem.model_validate({"buffers": ROWS})
-TWO_POOLS = Problem.model_validate({"buffers": ROWS, "pools": [{"name": "fast", "size": 8}, {"name": "slow"}]})
+PROBLEM = Problem(buffers=ROWS)
+TWO_POOLS = Problem(buffers=ROWS, pools=[{"name": "fast", "size": 8}, {"name": "slow"}])
 SOURCE = """
 import time
 import numpy as np
@@ -149,8 +149,7 @@ def test_a_user_planner_is_refused_through_a_server(capfd: pytest.CaptureFixture
     with pytest.raises(OptionError, match="must be one of auto"):
         OneSearch(PROBLEM, SolveOptions(solver="mine:stack"))
     (tmp_path / "two.json").write_text(json.dumps({"buffers": ROWS}))
-    asked = ["plan", "two.json", "--solver", "mine:listed", "--server", "http://127.0.0.1:1"]
-    assert main(asked) == 2
+    assert main(["plan", "two.json", "--solver", "mine:listed", "--server", "http://127.0.0.1:1"]) == 2
     assert "server: must not be given with a planner of your own" in capfd.readouterr().err
 
 

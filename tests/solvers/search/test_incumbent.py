@@ -15,6 +15,7 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.incumbent import Accept, Search
 from memplan.solvers.search.result import Progress
 from tests.support.tiny import FEATURES
+from tests.support.values import require_value
 
 RING = compile_problem(FEATURES["a ring of conflicts"])
 """A ring of five one-unit buffers (2 bytes each); its lower bound is 2 units, its optimum 3."""
@@ -37,8 +38,7 @@ def test_a_search_keeps_the_better_assignment_as_incumbent() -> None:
 
 
 def test_an_assignment_at_the_lower_bound_ends_the_search() -> None:
-    instance = compile_problem(FEATURES["plain"])
-    search = search_for(instance)
+    search = search_for(compile_problem(FEATURES["plain"]))
     search.offer(column(np.zeros(6)), column([1, 6, 0, 4, 5, 4]), "guess")
     assert search.stop_reason == "proved"
 
@@ -106,8 +106,7 @@ def test_an_obviously_infeasible_search_ends_before_its_start() -> None:
     search = search_for(compile_problem(FEATURES["infeasible by one byte"]))
     assert search.is_over
     assert search.stop_reason == "proved"
-    assert search.infeasibility_witness is not None
-    assert search.infeasibility_witness.missing == 1
+    assert require_value(search.infeasibility_witness).missing == 1
 
 
 def test_search_keeps_its_first_stop_reason_and_sets_the_kernel_flag() -> None:
@@ -115,8 +114,7 @@ def test_search_keeps_its_first_stop_reason_and_sets_the_kernel_flag() -> None:
     assert search.flag.tolist() == [0]
     search.stop("cancelled")
     search.stop("proved")
-    assert search.stop_reason == "cancelled"
-    assert search.flag.tolist() == [1]
+    assert (search.stop_reason, search.flag.tolist()) == ("cancelled", [1])
 
 
 @pytest.mark.parametrize(("gap", "reason"), [(None, "accepted"), (0.5, "accepted"), (0.49, None)])
@@ -133,11 +131,8 @@ def test_search_progress_is_reported_in_bytes() -> None:
     search.offer(ONE_POOL, TOWER, "greedy")
     search.offer(ONE_POOL, OPTIMUM, "exact")
     search.offer_bound((3,), "exact")
-    assert [(now.peak, now.lower_bound, now.by) for now in seen] == [
-        (10, 4, "greedy"),
-        (6, 4, "exact"),
-        (6, 6, "exact"),
-    ]
+    offered = [(10, 4, "greedy"), (6, 4, "exact"), (6, 6, "exact")]
+    assert [(now.peak, now.lower_bound, now.by) for now in seen] == offered
     assert [now.gap for now in seen] == [1.5, 0.5, 0.0]
 
 
@@ -210,8 +205,7 @@ EXPLAINED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 @pytest.mark.parametrize(("fields", "told"), EXPLAINED.values(), ids=EXPLAINED)
 def test_explanations_of_infeasible_problems_name_the_cause(fields: dict[str, Any], told: dict[str, Any]) -> None:
     plan = solve(Problem.model_validate(fields), time_limit_s=5)
-    assert plan.explanation is not None
-    found = plan.explanation.model_dump(exclude_defaults=True)
+    found = require_value(plan.explanation).model_dump(exclude_defaults=True)
     assert {name: found.get(name) for name in told} == told
     if "buffers" in told and "time" in told:
         assert found.keys() == told.keys()

@@ -57,8 +57,7 @@ def test_a_transposition_between_nhwc_and_nchw_is_striped_and_keeps_pixels_in_pl
     graph = graph_of([[1, 8, 6, 3], [1, 3, 8, 6], [1, 5, 8, 6], [1, 8, 6, 5]], into, conv, back)
     assert [row.role for row in graph.operations] == ["striped"] * 3
     assert [(row.rows, row.columns, row.pixel) for row in graph.tensors] == [(8, 6, 3), (8, 6, 3), (8, 6, 5), (8, 6, 5)]
-    assert graph.operations[0].reads[0].windows == (SAME, SAME)
-    assert graph.layout == "several layouts"
+    assert (graph.operations[0].reads[0].windows, graph.layout) == ((SAME, SAME), "several layouts")
     across = {"kind": "transpose", "attributes": {"perm": [0, 1, 3, 2]}}
     turned = graph_of([[1, 3, 8, 6], [1, 3, 8, 6], [1, 3, 6, 8], [1, 3, 6, 8]], conv, across, conv)
     assert turned.operations[1].reason == "transpose of rows, columns or batches cannot be split, so it runs as a whole"
@@ -98,8 +97,7 @@ def test_attention_products_are_striped_by_rows_of_queries() -> None:
 
 
 def test_layer_norms_and_matrix_products_between_transpositions_are_not_barriers() -> None:
-    graph = access_graph(convnext_tiny(64, (1, 1)))
-    assert [row.reason for row in graph.operations if row.role == "barrier"] == []
+    assert [row.reason for row in access_graph(convnext_tiny(64, (1, 1))).operations if row.role == "barrier"] == []
 
 
 def test_a_reshaped_layout_is_unknown_if_rows_or_columns_are_split_or_merged() -> None:
@@ -165,8 +163,7 @@ def test_an_additive_attention_mask_of_any_broadcast_shape_causes_no_barrier(mas
         x = add(flat, "layer_norm", x, axis=-1)
     facts = [{"shape": shape, "dtype": "int8"} for shape in shapes]
     graph = {"size": list(map(prod, shapes)), "kept": [x], "tensors": facts, "ops": ops}
-    roles = {row.kind: row.reason for row in access_graph(graph_from(graph)).operations if row.role == "barrier"}
-    assert roles == {}
+    assert {row.kind: row.reason for row in access_graph(graph_from(graph)).operations if row.role == "barrier"} == {}
 
 
 def chain(*rows: dict[str, Any]) -> OperationGraph:

@@ -131,16 +131,14 @@ def test_an_operation_of_unknown_access_is_a_barrier_with_the_reason() -> None:
 
 def test_every_operation_of_a_graph_without_shapes_is_a_barrier() -> None:
     graph = access_graph(graph_from({"size": [3, 4], "ops": [{"in": [0], "out": [1]}], "kept": [1]}))
-    assert [(row.role, row.reason) for row in graph.operations] == [
-        ("barrier", "has tensors that may not be images or sequences")
-    ]
+    (row,) = graph.operations
+    assert (row.role, row.reason) == ("barrier", "has tensors that may not be images or sequences")
     assert [tensor.bytes for tensor in graph.tensors] == [3, 4]
 
 
 def test_the_access_graph_counts_multiplications_and_weights_of_convolutions_by_definition() -> None:
     net = Network()
-    x = net.conv(net.input(8, 8, 4), 6, 3, 2, groups=2)
-    net.add_dense(net.global_pool(net.depthwise(x)), 10)
+    net.add_dense(net.global_pool(net.depthwise(net.conv(net.input(8, 8, 4), 6, 3, 2, groups=2))), 10)
     graph = access_graph(net.graph())
     assert [graph.macs_of(v) for v in range(4)] == [4 * 4 * 6 * 9 * 2, 4 * 4 * 6 * 9, 0, 60]
     assert [row.weights for row in graph.operations] == [6 * 9 * 2, 6 * 9, 0, 60]

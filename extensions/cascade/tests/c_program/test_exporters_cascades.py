@@ -42,9 +42,8 @@ def network(dtype: str = "int8") -> OperationGraph:
 def test_a_cascade_in_c_computes_the_same_outputs_as_numpy(dtype: str, way: str, sliding: bool, tmp_path: Path) -> None:
     graph = network(dtype)
     values = Values.from_seed(graph)
-    options = CascadeOptions(
-        overlap="sliding" if sliding else "none", input="streamed" if way == "streamed" else "resident"
-    )
+    given = "streamed" if way == "streamed" else "resident"
+    options = CascadeOptions(overlap="sliding" if sliding else "none", input=given)
     point = cascade(coarse(graph), options).points[-1]
     assert any(region.kind != "whole" for region in point.cascade.regions)
     image = np.random.default_rng(2).integers(-128, 128, (1, 18, 14, 3)).astype(np.int8)
@@ -70,8 +69,7 @@ def test_c_files_declare_but_do_not_define_an_operation_without_reference_kernel
     net = Network("unknown")
     net.add_op("softmax", [net.conv(net.input(8, 8, 2), 4)], (1, 8, 8, 4), axis=3)
     graph = net.graph()
-    point = cascade(coarse(graph)).points[-1]
-    files = write_cascade(point, graph, "4 us")
+    files = write_cascade(cascade(coarse(graph)).points[-1], graph, "4 us")
     assert b'/* "softmax softmax_1" */\nvoid memplan_4_us_op_1(' in files["memplan_4_us.h"]
     assert b'/* "softmax": define void memplan_4_us_op_1(' in files["memplan_4_us_reference.c"]
     assert b"extern const memplan_int8_values memplan_4_us_values_0;" in files["memplan_4_us_values.h"]
@@ -104,16 +102,14 @@ def test_c_code_streams_the_output_of_a_global_pool_after_its_sums_are_complete(
     net.global_pool(net.conv(net.input(9, 9, 3), 16))
     point = cascade(coarse(net.graph()), CascadeOptions(output="streamed")).points[-1]
     assert [region.kind for region in point.cascade.regions] == ["tiles"]
-    files = write_cascade(point, net.graph(), "net")
-    after = files["net.c"].decode().rpartition("net_op_1_end(")[2]
+    after = write_cascade(point, net.graph(), "net")["net.c"].decode().rpartition("net_op_1_end(")[2]
     assert "net_output_3(&t3, (memplan_part){0, 1, 0, 1, 0, INT32_MAX});" in after
 
 
 def test_a_dense_layer_over_several_pixels_is_written_in_c_as_a_1_x_1_convolution() -> None:
     net = Network("tokens")
     net.add_op("fully_connected", [net.tensor(1, 6, 8)], (1, 6, 4), (4, 8))
-    point = cascade(net.graph()).points[-1]
-    files = write_cascade(point, net.graph(), "net")
+    files = write_cascade(cascade(net.graph()).points[-1], net.graph(), "net")
     assert b"8, 4, 1};" in files["net_reference.c"]
     assert b"memplan_conv_int8(out[0], in[0], part" in files["net_reference.c"]
 
@@ -142,9 +138,8 @@ def test_lines_of_ranges_reproduce_every_non_empty_range_exactly() -> None:
         if lines is not None:
             found += 1
             made = [(lines[0].value_at(y), lines[1].value_at(y)) for y in range(steps)]
-            assert [span if span[0] < span[1] else (0, 0) for span in made] == [
-                span if span[0] < span[1] else (0, 0) for span in spans
-            ]
+            told, wanted = ([span if span[0] < span[1] else (0, 0) for span in rows] for rows in (made, spans))
+            assert told == wanted
     assert found > 150
 
 

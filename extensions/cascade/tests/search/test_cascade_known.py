@@ -32,8 +32,7 @@ def test_cascade_of_two_convolutions_has_the_documented_peak_and_tiles() -> None
     assert result.checked_positions == (0,)
     # The region has 16 tiles of 6 x 6 x 32 bytes.
     region = region_of(graph, CascadeOptions(), (0, 2, 0, 0, 0, 0, KIND_TILES, 6, 6, 0))
-    assert region.steps == (4, 4)
-    assert region.buffer_by_tensor[2].bytes == 1_152
+    assert (region.steps, region.buffer_by_tensor[2].bytes) == ((4, 4), 1_152)
 
 
 def test_cascade_of_an_image_of_one_row_has_the_same_peaks_as_of_one_column() -> None:
@@ -137,10 +136,8 @@ def test_the_options_fit_and_macs_omit_points_beyond_their_bounds() -> None:
 def test_cascade_accepts_an_empty_graph_and_a_graph_of_zero_size_tensors() -> None:
     nothing = cascade(graph_from({}), CascadeOptions(check=True))
     assert (nothing.layers_peak, nothing.barriers) == (0, ())
-    one = cascade(
-        graph_from({"size": [0, 0], "kept": [1], "ops": [{"in": [0], "out": [1]}]}), CascadeOptions(check=True)
-    )
-    assert [point.peak for point in one.points] == [0]
+    graph = graph_from({"size": [0, 0], "kept": [1], "ops": [{"in": [0], "out": [1]}]})
+    assert [point.peak for point in cascade(graph, CascadeOptions(check=True)).points] == [0]
 
 
 def test_a_long_chain_of_strided_convolutions_of_one_pixel_does_not_overflow() -> None:
@@ -216,8 +213,7 @@ def test_a_single_selected_point_keeps_its_number_in_the_table() -> None:
     chosen = result.add_plans(2)
     assert (chosen.first, chosen.points[0].plan) == (2, result.points[2].plan)
     for found, numbers in ((result, [*range(len(result.points))]), (chosen, [2])):
-        said = [line.split()[1] for line in lines(found) if line.startswith("cascade")]
-        assert said == list(map(str, numbers))
+        assert [line.split()[1] for line in lines(found) if line.startswith("cascade")] == list(map(str, numbers))
         assert point_labels(found) == ["layer by layer", *(f"cascade {k}" for k in numbers)]
 
 
@@ -234,7 +230,6 @@ def test_check_slides_rejects_an_output_that_begins_one_byte_too_low() -> None:
     (point,) = cascade(two_convolutions(), CascadeOptions(overlap="sliding")).points
     assert check_slides(point.cascade, point.slides) > 20
     (region,) = [region for region in point.cascade.regions if region.slide is not None]
-    assert region.slide is not None
     assert region.slide.down > 0
     low = region.slide.model_copy(update={"down": region.slide.down - 1})
     wrong = replace(point.cascade, regions=(region.model_copy(update={"slide": low}),))

@@ -83,18 +83,14 @@ def test_the_search_begins_with_regions_across_the_highest_peak() -> None:
     # The time ends after one end of regions was searched: the operation with the largest input and output.
     found = RegionSearch(graph, CascadeOptions()).run(is_over)
     found = found[found[:, 6] != KIND_WHOLE]
-    assert {*found[:, FOUND_TO].tolist()} == {4}
-    assert found[:, FOUND_FROM].min() == 0
+    assert ({*found[:, FOUND_TO].tolist()}, found[:, FOUND_FROM].min()) == ({4}, 0)
 
 
 def test_the_option_point_limits_the_check_by_value_to_that_point() -> None:
-    graph = two_convolutions()
-    assert cascade(graph, CascadeOptions(point=-1, check=True)).checked_positions == (0,)
+    assert cascade(two_convolutions(), CascadeOptions(point=-1, check=True)).checked_positions == (0,)
     net = Network()
-    x = net.conv(net.input(40, 40, 3), 8)
-    net.conv(net.conv(x, 8), 2)
-    every = cascade(net.graph())
-    assert len(every.points) > 1
+    net.conv(net.conv(net.conv(net.input(40, 40, 3), 8), 8), 2)
+    assert len(cascade(net.graph()).points) > 1
     alone = cascade(net.graph(), CascadeOptions(check=True, point=-1))
     assert [point.checked_by_value for point in alone.points] == [True]
     assert alone.exhausted.unchecked == 0
@@ -128,9 +124,8 @@ def test_no_region_crosses_an_operation_named_as_barrier() -> None:
         x = net.conv(x, 4, 3)
     graph = net.graph()
     free = cascade(graph)
-    assert any(
-        (region.first_operation, region.end) == (0, 3) for point in free.points for region in point.cascade.regions
-    )
+    regions = [region for point in free.points for region in point.cascade.regions]
+    assert any((region.first_operation, region.end) == (0, 3) for region in regions)
     made = free.graph.tensors[free.graph.operations[1].outputs[0]].name
     for name in ("1", made):
         held = cascade(graph, CascadeOptions(barriers=(name,), check=True))
@@ -181,11 +176,9 @@ def test_regions_without_rolling_keep_no_rows_between_steps() -> None:
     regions = [region for point in plain.points for region in point.cascade.regions]
     assert {hold.mode for region in regions for hold in region.buffer_by_tensor.values()} <= {"recompute", "whole"}
     rolling = cascade(five_operations())
-    assert rolling.without_rolling is not None
     least = plain.points[-1]
-    assert (
-        (rolling.without_rolling.peak, rolling.without_rolling.macs) == (least.peak, least.macs) == (19_520, least.macs)
-    )
+    apart = rolling.without_rolling
+    assert (apart.peak, apart.macs) == (least.peak, least.macs) == (19_520, least.macs)
 
 
 @pytest.mark.drawn
@@ -217,7 +210,7 @@ def test_a_limit_on_region_length_never_improves_points_in_which_operations_run_
 def test_the_option_orders_searches_only_the_named_order() -> None:
     graph, peaks = heads_in_turns(), dict[str, int]()
     for orders in ("given", "depth-first", "breadth-first", "heads-early", "least-peak"):
-        found = cascade(graph, CascadeOptions.model_validate({"macs": 1.0, "orders": orders, "check": True}))
+        found = cascade(graph, CascadeOptions(macs=1.0, orders=orders, check=True))
         assert found.exhausted.orders == 0
         assert len(found.checked_positions) == len(found.points)
         assert [row.kind for row in found.operations] == [op.kind for op in graph.ops]
@@ -237,7 +230,7 @@ def test_a_sweep_returns_the_points_of_each_combination_and_the_answer_with_the_
     found = cascade(graph, options, Control(note=noted.append))
     assert found.combinations == len(found.swept) == 4
     for row in found.swept:
-        alone = cascade(graph, CascadeOptions.model_validate({"macs": 1.5, **row.values}))
+        alone = cascade(graph, CascadeOptions(macs=1.5, **row.values))
         assert [(p.peak, p.macs) for p in row.points] == [(p.peak, p.macs) for p in alone.points]
     assert found.points[-1].peak == min(point.peak for row in found.swept for point in row.points)
     assert [len(each.swept) for each in noted if each.swept] == [1, 2, 3, 4]
@@ -254,10 +247,10 @@ def test_a_sweep_counts_the_combinations_that_had_no_time() -> None:
 
 
 def test_sweeps_are_parsed_from_texts_with_tiles_and_memories_as_values() -> None:
-    texts = CascadeOptions.model_validate({"sweep": ("stripe=1,6x6", "rolling=yes,no", "orders=given,depth-first")})
+    texts = CascadeOptions(sweep=("stripe=1,6x6", "rolling=yes,no", "orders=given,depth-first"))
     assert texts.sweep == {"stripe": (1, "6x6"), "rolling": (True, False), "orders": ("given", "depth-first")}
     assert [each.stripe for _, each in swept_options(texts, texts.sweep)] == [(1, 0)] * 4 + [(6, 6)] * 4
-    pools = CascadeOptions.model_validate({"sweep": ["pools=fast=4KiB,slow=64KiB;fast=16KiB,slow=64KiB"]})
+    pools = CascadeOptions(sweep=["pools=fast=4KiB,slow=64KiB;fast=16KiB,slow=64KiB"])
     rows = cascade(two_convolutions(), pools).swept
     assert [row.points[-1].slow_traffic is not None for row in rows] == [True, True]
     assert rows[0].points[-1].peak <= 4096

@@ -18,7 +18,6 @@ def _limit_chains(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def blocks() -> OperationGraph:
-    """Return a network of two inverted residual blocks, each of which halves the number of rows."""
     net = Network()
     x = net.input(16, 16, 3)
     for channels in (4, 8):
@@ -67,8 +66,7 @@ def test_cascade_with_too_small_memories_has_no_points() -> None:
 def test_slow_traffic_is_an_objective_of_two_memories_even_if_not_requested() -> None:
     memories = CascadeOptions(pools=(("fast", 8192), ("slow", 65536)))
     several = [memories, memories.model_copy(update={"objectives": ("peak", "macs", "traffic")})]
-    two, three = (
-        [(p.peak, p.macs, p.slow_traffic) for p in cascade(two_convolutions(), one).points] for one in several
-    )
+    fronts = (cascade(two_convolutions(), one).points for one in several)
+    two, three = ([(p.peak, p.macs, p.slow_traffic) for p in points] for points in fronts)
     assert two == three
     assert len({slow for _, _, slow in three}) == len(three) > 1

@@ -119,8 +119,7 @@ def test_plans_of_random_networks_reach_the_estimated_peak_and_compute_correct_v
     for seed in range(400, 405):
         rng = random.Random(seed)
         graph = random_network(rng)
-        options = draw_options(rng)
-        result = cascade(graph, options.model_copy(update={"check": True}))
+        result = cascade(graph, draw_options(rng).model_copy(update={"check": True}))
         assert all(point.peak == point.estimate for point in result.points)
         assert len(result.checked_positions) == len(result.points) > 0
         sliding = cascade(graph, CascadeOptions(overlap="sliding", check=True))
@@ -130,7 +129,6 @@ def test_plans_of_random_networks_reach_the_estimated_peak_and_compute_correct_v
 
 
 def block(size: int, into: int, dtype: str = "int8") -> OperationGraph:
-    """Return a network of an expansion, a depthwise convolution and a projection to few channels."""
     net = Network(dtype=dtype)
     net.conv(net.depthwise(net.conv(net.input(size, size, into), 64, 1)), 2, 1)
     return net.graph()
@@ -176,8 +174,7 @@ def test_two_dense_layers_along_channels_need_less_memory_at_the_same_multiplica
 def test_a_region_along_channels_contains_a_global_pool_after_an_expansion() -> None:
     net = Network()
     net.add_dense(net.global_pool(net.conv(net.input(4, 4, 8), 128, 1)), 5)
-    result = cascade(net.graph(), CascadeOptions(check=True))
-    point = result.points[-1]
+    point = cascade(net.graph(), CascadeOptions(check=True)).points[-1]
     assert point.peak < cascade(coarse(net.graph())).points[-1].peak
     assert point.peak == point.estimate
     assert verify(point.problem, point.plan) == ()
@@ -185,7 +182,6 @@ def test_a_region_along_channels_contains_a_global_pool_after_an_expansion() -> 
 
 
 def small_network(dtype: str = "int8") -> OperationGraph:
-    """Return a network with squeeze-and-excite, joining branches, regions along channels, and a global pool."""
     net = Network(dtype=dtype)
     x = net.conv(net.input(20, 18, 3), 8, 3, 2)
     x = net.conv(add_excitation(net, net.depthwise(net.conv(x, 48, 1)), 4, "", "sigmoid"), 8, 1)
@@ -205,8 +201,7 @@ WAYS: list[tuple[dict[str, Any], set[str]]] = [
 @pytest.mark.parametrize(("way", "kinds"), WAYS)
 def test_a_point_executed_by_the_documented_rules_computes_correct_values(way: dict[str, Any], kinds: set[str]) -> None:
     graph = small_network()
-    result = cascade(graph, CascadeOptions(**way))
-    told = result.model_dump(mode="json", by_alias=True)
+    told = cascade(graph, CascadeOptions(**way)).model_dump(mode="json", by_alias=True)
     seen = set[str]()
     for point in told["points"]:
         Interpreter(access_graph(split_apart(graph)), told, point).run()

@@ -23,11 +23,9 @@ DELIVERIES: tuple[Delivery, ...] = ("resident", "streamed")
 
 
 def squeeze_network(size: int = 12) -> OperationGraph:
-    """Return a squeeze-and-excite block, in which the global pool of a tensor scales the same tensor."""
     net = Network()
     wide = net.depthwise(net.conv(net.input(size, size, 2), 24))
-    scale = net.conv(net.global_pool(wide), 24, 1)
-    net.conv(net.mul(wide, scale), 2, 1)
+    net.conv(net.mul(wide, net.conv(net.global_pool(wide), 24, 1)), 2, 1)
     return net.graph()
 
 
@@ -92,8 +90,7 @@ def test_a_shortcut_read_late_is_recomputed_together_with_the_scaled_block() -> 
     net = Network()
     stem = net.conv(net.input(32, 32, 3), 16, 3)
     wide = net.conv(net.conv(stem, 24, 1), 24, 3, 2)
-    scaled = net.mul(wide, net.conv(net.global_pool(wide), 24, 1))
-    net.add(net.conv(scaled, 8, 1), net.conv(stem, 8, 1, 2))
+    net.add(net.conv(net.mul(wide, net.conv(net.global_pool(wide), 24, 1)), 8, 1), net.conv(stem, 8, 1, 2))
     result = cascade(net.graph(), CascadeOptions(check=True))
     assert len(result.checked_positions) == len(result.points)
     assert result.points[-1].peak < 32 * 32 * 16 / 2
@@ -197,8 +194,7 @@ def test_plans_of_drawn_units_reach_the_estimated_peak_and_compute_correct_value
 def test_each_joint_chain_with_second_passes_exists_in_its_own_graph_at_no_higher_cost() -> None:
     for seed in seeds(3, 40):
         graph, options = random_units(random.Random(seed)), CascadeOptions()
-        given = variant_of(graph, RegionSearch(graph, options), lambda: False)
-        joined = chains_with_passes(given, _search_rows)
+        joined = chains_with_passes(variant_of(graph, RegionSearch(graph, options), lambda: False), _search_rows)
         if joined is None:
             continue
         for chain in joined.chains:

@@ -13,7 +13,6 @@ WORK = 3000
 
 
 def add_work(graph: OperationGraph, work: dict[int, int]) -> OperationGraph:
-    """Return the graph with workspaces of the given sizes in bytes, by operation."""
     rows = (row.model_copy(update={"work": work.get(v, 0)}) for v, row in enumerate(graph.ops))
     return replace_fields(graph, ops=tuple(rows))
 
@@ -38,7 +37,5 @@ def test_working_memory_of_one_operation_is_one_buffer_of_each_plan() -> None:
         heavy = search_cascade(add_work(graph, {v: WORK}))
         assert all(point.peak >= min(row.peak for row in plain.points) for point in heavy.points)
         for point in heavy.points:
-            placed = point.placed
-            assert placed is not None
-            works = [row for row in placed.problem.buffers if row.id == f"work_{v}"]
+            works = [row for row in point.placed.problem.buffers if row.id == f"work_{v}"]
             assert [row.size for row in works] == [WORK]

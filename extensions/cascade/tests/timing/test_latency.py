@@ -22,12 +22,10 @@ from tests.support.random_networks import random_blocks, random_cascade, random_
 
 
 def machine(native: int = 1, rate: float = 16, bandwidth: float = 8, capacity: int = 65536, **link: Any) -> Target:
-    return Target.model_validate(
-        {
-            "memories": [{"name": "fast", "capacity": capacity}, {"name": "slow"}],
-            "links": [{"bandwidth": bandwidth, **link}],
-            "engine": {"native": [native, native], "rate": rate},
-        }
+    return Target(
+        memories=[{"name": "fast", "capacity": capacity}, {"name": "slow"}],
+        links=[{"bandwidth": bandwidth, **link}],
+        engine={"native": [native, native], "rate": rate},
     )
 
 
@@ -45,9 +43,8 @@ def recount(cascade: Cascade, target: Target, slow: set[int]) -> tuple[float, in
             for t, made in region.pieces.items():
                 moved += length(made.rows[step[0]]) * length(made.columns[step[1]]) * graph.tensors[t].pixel
             for v in region.ops:
-                bytes_, macs = operation_figures(
-                    graph, region, v, step, over, target.engine.height, number == len(steps) - 1
-                )
+                is_last = number == len(steps) - 1
+                bytes_, macs = operation_figures(graph, region, v, step, over, target.engine.height, is_last)
                 moved, work = moved + bytes_, work + macs / (target.engine.rate or 1)
             time, total = time + max(work, transfer(target, moved)), total + moved
     return time, total
@@ -73,9 +70,8 @@ def operation_figures(
 ) -> tuple[int, float]:
     """Return the bytes over the link and the multiplications of an operation in one step."""
     row, (y, x, k) = graph.operations[v], step
-    held = {t for t, hold in region.buffer_by_tensor.items() if hold.mode != "whole"} - {
-        t for t in over if not graph.readers[t]
-    }
+    held = {t for t, hold in region.buffer_by_tensor.items() if hold.mode != "whole"}
+    held -= {t for t in over if not graph.readers[t]}
     moved, is_striped = 0, row.role == "striped"
     out = graph.tensors[row.outputs[0]] if row.outputs else None
     if region.kind == "whole":
@@ -105,11 +101,9 @@ def operation_figures(
             is_part = read.channels == "same" or adds_up
             moved += -(-source.bytes * part // parts) if is_part else source.bytes
         else:
-            spans = (
-                (rows, columns)
-                if not is_striped
-                else (read.rows.input_range(*rows, source.rows), read.columns.input_range(*columns, source.columns))
-            )
+            spans = rows, columns
+            if is_striped:
+                spans = read.rows.input_range(*rows, source.rows), read.columns.input_range(*columns, source.columns)
             moved += length(spans[0]) * length(spans[1]) * source.pixel
     if row.outputs[0] in over and row.outputs[0] not in held:
         if not is_striped or adds_up:
@@ -139,13 +133,8 @@ def draw_cascade(seed: int, ways: list[Delivery]) -> tuple[Cascade, set[int]]:
 def test_latencies_of_drawn_cascades_equal_a_recount_step_by_step(seed: int) -> None:
     one, slow = draw_cascade(seed, ["resident", "streamed"])
     rng = random.Random(seed)
-    target = machine(
-        rng.choice([1, 3]),
-        rng.choice([1, 16]),
-        rng.choice([0.5, 8]),
-        latency=rng.choice([0, 7]),
-        burst=rng.choice([1, 32]),
-    )
+    native, rate, bandwidth = rng.choice([1, 3]), rng.choice([1, 16]), rng.choice([0.5, 8])
+    target = machine(native, rate, bandwidth, latency=rng.choice([0, 7]), burst=rng.choice([1, 32]))
     time, _ = recount(one, target, slow)
     assert latency_of(one, target, slow) == pytest.approx(time, rel=1e-9)
 

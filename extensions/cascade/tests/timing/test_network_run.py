@@ -21,18 +21,14 @@ from tests.support.random_networks import random_blocks, random_cascade, random_
 
 
 def machine(native: int = 1, bandwidth: float = 8, latency: float = 0, rate: float = 16) -> Target:
-    return Target.model_validate(
-        {
-            "memories": [{"name": "fast", "capacity": 65536}, {"name": "slow"}],
-            "links": [{"bandwidth": bandwidth, "latency": latency}],
-            "engine": {"native": [native, native], "rate": rate},
-        }
+    return Target(
+        memories=[{"name": "fast", "capacity": 65536}, {"name": "slow"}],
+        links=[{"bandwidth": bandwidth, "latency": latency}],
+        engine={"native": [native, native], "rate": rate},
     )
 
 
-def single_step(
-    graph: AccessGraph, v: int, rows: int = 10**6, columns: int = 10**6, channels: int = 10**6
-) -> NetworkStep:
+def step_of(graph: AccessGraph, v: int, rows: int = 10**6, columns: int = 10**6, channels: int = 10**6) -> NetworkStep:
     out = graph.tensors[graph.operations[v].outputs[0]]
     tile = min(rows, out.rows), min(columns, out.columns), min(channels, max(1, out.channels))
     return layer_step(graph, v, (*tile, 0, 0), ())
@@ -45,7 +41,7 @@ def test_the_simulated_steps_count_the_same_arithmetic_as_the_regions(seed: int)
     options = CascadeOptions()
     graph = replace(graph, is_coarse=True)
     regions = random_cascade(graph, options, RegionSearch(graph, options).run(), rng).regions
-    steps = [single_step(graph, row.first_operation) if row.kind == "whole" else NetworkStep(row) for row in regions]
+    steps = [step_of(graph, row.first_operation) if row.kind == "whole" else NetworkStep(row) for row in regions]
     target = machine(bandwidth=1e12, rate=1)
     found, wrong = run_network(graph, steps, target)
     assert not wrong
@@ -58,33 +54,28 @@ def test_the_simulated_steps_count_the_same_arithmetic_as_the_regions(seed: int)
 
 def test_a_layer_takes_the_longer_of_its_arithmetic_and_its_transfers() -> None:
     graph = access_graph(two_convolutions())
-    (first, second), wrong = run_network(graph, [single_step(graph, v) for v in range(2)], machine(latency=100))
+    (first, second), wrong = run_network(graph, [step_of(graph, v) for v in range(2)], machine(latency=100))
     assert not wrong
     assert (first.traffic, second.traffic) == (2028 + 18432 + 864, 18432 + 4608 + 256)
     assert first.latency == 24 * 24 * 32 * 27 / 16
     assert second.latency == max(24 * 24 * 8 * 32 / 16, 100 + second.traffic / 8)
-    assert sorted((kind, size) for kind, _, size in first.buffers) == [
-        ("constants", 864),
-        ("input", 2028),
-        ("output", 18432),
-    ]
+    sizes = sorted((kind, size) for kind, _, size in first.buffers)
+    assert sizes == [("constants", 864), ("input", 2028), ("output", 18432)]
 
 
 def test_an_operand_is_loaded_again_whenever_an_inner_loop_changes_its_piece() -> None:
     graph = access_graph(two_convolutions())
-    inside = single_step(graph, 1, rows=12, channels=4)
+    inside = step_of(graph, 1, rows=12, channels=4)
     outside = replace(inside, channels_outermost=True)
     pixels, weights = 24 * 24, 256
     figures = [run_step(graph, step, frozenset(), machine()) for step in (inside, outside)]
-    assert [step.traffic for step in figures] == [
-        pixels * 32 + pixels * 8 + 2 * weights,
-        2 * pixels * 32 + pixels * 8 + weights,
-    ]
+    traffic = [pixels * 32 + pixels * 8 + 2 * weights, 2 * pixels * 32 + pixels * 8 + weights]
+    assert [step.traffic for step in figures] == traffic
 
 
 def test_arithmetic_counts_full_native_tiles() -> None:
     graph = access_graph(two_convolutions())
-    found = run_step(graph, single_step(graph, 0), frozenset(), machine(native=7, bandwidth=1e12))
+    found = run_step(graph, step_of(graph, 0), frozenset(), machine(native=7, bandwidth=1e12))
     assert found.latency == 28 * 28 * 32 * 27 / 16
 
 
@@ -122,7 +113,7 @@ def _drop_last(made: Stripes) -> Stripes:
 )
 def test_run_network_reports_steps_that_do_not_compute_their_tensors(change: object, sentence: str) -> None:
     graph = access_graph(two_convolutions())
-    step = single_step(graph, 0, rows=6)
+    step = step_of(graph, 0, rows=6)
     region = CascadeRegion.whole_region(0, 0)
     if callable(change):
         region = step.region.remake({0: change(step.region.ranges[0])})
@@ -134,25 +125,20 @@ def test_run_network_reports_a_ring_buffer_with_too_few_rows() -> None:
     net.conv(net.conv(net.input(16, 16, 2), 2, 3), 2, 3)
     graph, options = coarse(net.graph()), CascadeOptions()
     regions = [region_of(graph, options, row) for row in RegionSearch(graph, options).run().tolist()]
-    region, tensor, hold = next(
-        (row, t, hold)
-        for row in regions
-        for t, hold in row.buffer_by_tensor.items()
-        if row.end == 2 and hold.mode == "roll"
-    )
+    ends = [row for row in regions if row.end == 2]
+    held = ((row, t, hold) for row in ends for t, hold in row.buffer_by_tensor.items())
+    region, tensor, hold = next(each for each in held if each[2].mode == "roll")
     assert run_network(graph, [NetworkStep(region)], machine())[1] == []
     less = hold.model_copy(update={"capacity": (hold.rows - 1, *hold.capacity[1:])})
     held = {**region.buffer_by_tensor, tensor: less}
-    short = region.remake(region.ranges, held.values())
-    (sentence,) = run_network(graph, [NetworkStep(short)], machine())[1]
+    (sentence,) = run_network(graph, [NetworkStep(region.remake(region.ranges, held.values()))], machine())[1]
     assert f"must read only stored elements of tensor {tensor}" in sentence
 
 
 def test_run_network_reports_missing_writes_and_missing_operations() -> None:
     graph = access_graph(two_convolutions())
-    first, second = single_step(graph, 0), single_step(graph, 1)
-    lost = [replace(first, retained=graph.operations[0].outputs), second]
-    assert run_network(graph, lost, machine())[1] == []
+    first, second = step_of(graph, 0), step_of(graph, 1)
+    assert run_network(graph, [replace(first, retained=graph.operations[0].outputs), second], machine())[1] == []
     last = [first, replace(second, retained=graph.operations[1].outputs)]
     assert run_network(graph, last, machine())[1] == [f"subgraphs[1]: must write tensor {graph.kept[0]}, an output"]
     assert run_network(graph, [second], machine())[1] == ["subgraphs[0]: must begin with operation 0, got 1"]

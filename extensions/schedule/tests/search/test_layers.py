@@ -58,11 +58,8 @@ def test_closed_form_costs_of_tilings_equal_the_simulation(seed: int) -> None:
 def test_padding_by_an_operation_costs_the_same_as_padding_in_a_convolution(seed: int) -> None:
     rng = random.Random(seed)
     rows, columns, channels = rng.randint(3, 9), rng.randint(3, 9), rng.randint(1, 3)
-    (top, left, below, right), kernel, stride = (
-        (rng.randint(0, 2) for _ in range(4)),
-        rng.randint(1, 3),
-        rng.randint(1, 2),
-    )
+    kernel, stride = rng.randint(1, 3), rng.randint(1, 2)
+    top, left, below, right = (rng.randint(0, 2) for _ in range(4))
     pads, is_deep, networks = (0, top, left, 0, 0, below, right, 0), rng.random() < 0.5, []
     for is_apart in (True, False):
         net = Network()
@@ -105,15 +102,13 @@ def test_the_front_of_a_layer_includes_the_best_of_its_alternatives(seed: int) -
         made = net.conv(made, rng.randint(1, 6)) if kind == 0 else net.depthwise(made) if kind == 1 else made
         made = net.add_op("unknown", [made], net.shapes[made]) if kind == 2 else made
     for row in net.ops:
-        others = [
-            {"work": rng.choice([0, 5, 30]), "cost": rng.choice([0, 100, 20000])} for _ in range(rng.randrange(3))
-        ]
+        count = rng.randrange(3)
+        others = [{"work": rng.choice([0, 5, 30]), "cost": rng.choice([0, 100, 20000])} for _ in range(count)]
         row["alternatives"] = others
     given, machine = net.graph(), draw_machine(rng)
     graph = network_of(given)
-    machine = machine.with_capacity(
-        int(rng.choice([1, 1.3, 2]) * NetworkSearch(graph, machine, "latency").min_memory()[0])
-    )
+    factor, least = rng.choice([1, 1.3, 2]), NetworkSearch(graph, machine, "latency").min_memory()[0]
+    machine = machine.with_capacity(int(factor * least))
     every = list[float]()
     for ways in product(*(range(1 + len(row.alternatives)) for row in graph.operations)):
         chosen = graph
@@ -123,13 +118,11 @@ def test_the_front_of_a_layer_includes_the_best_of_its_alternatives(seed: int) -
         if search.min_memory()[0] <= machine.capacity and (run := search.search_within(machine.capacity)) is not None:
             every.append(run.latency)
     best = NetworkSearch(graph, machine, "latency").search_within(machine.capacity)
-    assert best is not None
     assert best.latency == pytest.approx(min(every))
     answer = network_answer(graph, best, (), bound_of(graph, machine, "latency"), machine, "latency")
     assert answer.lower_bound <= answer.latency
     assert schedule_refuted(given, machine, "latency", answer) is None
-    wrong = answer.regions[0].model_copy(update={"alternative": 9})
-    regions = (wrong, *answer.regions[1:])
+    regions = (answer.regions[0].model_copy(update={"alternative": 9}), *answer.regions[1:])
     assert schedule_refuted(given, machine, "latency", answer.model_copy(update={"regions": regions})) is not None
 
 
@@ -144,12 +137,10 @@ def test_a_dense_layer_over_many_pixels_is_tiled_along_channels() -> None:
 
 
 def best_of(graph: AccessGraph, capacity: int, *, with_regions: bool) -> tuple[float, int]:
-    target = draw_machine(random.Random(1)).with_capacity(capacity)
-    search = NetworkSearch(graph, target, "latency")
+    search = NetworkSearch(graph, draw_machine(random.Random(1)).with_capacity(capacity), "latency")
     if with_regions:
         search.add_regions(MOST_RANGES, lambda: False)
     found = search.search_within(capacity)
-    assert found is not None
     assert found.peak <= capacity
     return found.latency, found.traffic
 
@@ -166,8 +157,6 @@ def test_a_pass_over_few_regions_achieves_most_of_the_possible_gain() -> None:
     alone = search.search_within(target.capacity, states=most)
     search.add_regions(few, lambda: False)
     found = search.search_within(target.capacity, states=states)
-    assert alone is not None
-    assert found is not None
     assert len(search._runs) < 2000  # A search that simulates all ranges finds more than 4,000 regions.
     assert found.traffic < 0.8 * alone.traffic
 
@@ -198,7 +187,6 @@ def test_a_capacity_that_is_too_small_is_refused_and_the_error_names_the_largest
 
 
 def dory_layer(rng: random.Random) -> dict[str, Any]:
-    """Return a random layer in the JSON format of DORY."""
     name, side, into = rng.choice(("Convolution", "FullyConnected", "Addition", "Pooling")), rng.randint(2, 5), 4
     kernel, made = (rng.choice((1, 3)), rng.randint(1, 6)) if name == "Convolution" else (1, into)
     kernel = 2 if name == "Pooling" else kernel
@@ -223,7 +211,6 @@ def dory_layer(rng: random.Random) -> dict[str, Any]:
 
 
 def three_memories(rng: random.Random) -> Target:
-    """Return a random machine with three memories, with separate rates for convolutions and sums."""
     fields = draw_machine(rng).model_dump(mode="json")
     fast, slow = fields["memories"]
     fast["capacity"] = rng.choice((80, 200, 500))
@@ -244,12 +231,8 @@ def test_the_best_tiling_of_a_dory_layer_in_three_memories_equals_an_enumeration
     items = [*([-1] if row.weights else []), *row.outputs, *(read.tensor for read in row.reads)]
     rows, columns, channels = (range(1, size + 1) for size in (out.rows, out.columns, out.channels))
     tiles = list(product(rows, columns, channels, (False, True)))
-    walked = [
-        walk(graph, 0, tile, frozenset(), target, frozenset(far))
-        for size in range(len(items) + 1)
-        for far in combinations(items, size)
-        for tile in tiles
-    ]
+    every = [frozenset(far) for size in range(len(items) + 1) for far in combinations(items, size)]
+    walked = [walk(graph, 0, tile, frozenset(), target, far) for far in every for tile in tiles]
     second = target.memories[1].capacity or 0
     fitting = [one.latency for one in walked if one.bytes <= target.capacity and one.second <= second]
     if not fitting:
@@ -280,16 +263,12 @@ def test_a_network_in_three_memories_has_offsets_for_all_tensors_in_the_second()
 @pytest.mark.parametrize(
     ("nodes", "sentence"),
     [
-        (
-            [{"name": "Softmax0", "Layer_node_parameters": {}}],
-            "nodes\\[0\\].name: must be a Convolution, FullyConnected",
-        ),
-        (
-            [{"name": "Addition0", "Layer_node_parameters": {}}],
-            "nodes\\[0\\]: must have the fields of a DORY layer, 'input_d",
-        ),
+        ([{"name": "Softmax0", "Layer_node_parameters": {}}],
+         "nodes\\[0\\].name: must be a Convolution, FullyConnected"),
+        ([{"name": "Addition0", "Layer_node_parameters": {}}],
+         "nodes\\[0\\]: must have the fields of a DORY layer, 'input_d"),
     ],
-)
+)  # fmt: skip
 def test_a_malformed_layer_of_dory_is_refused(nodes: list[dict[str, Any]], sentence: str) -> None:
     with pytest.raises(FormatError, match=sentence):
         graph_of(nodes_of(nodes) or [])

@@ -42,8 +42,7 @@ def test_random_programs_have_no_overlap_at_any_value_and_valid_proofs() -> None
 def test_a_network_has_programs_proved_optimal_for_all_values(name: str) -> None:
     content = json.loads((FOLDER / f"{name}.json").read_bytes())
     found = shapes(SymbolicProblem.model_validate(content), options=ShapesOptions(time_limit_s=30))
-    assert found.status == "optimal"
-    assert found.proof.ratio == 0
+    assert (found.status, found.proof.ratio) == ("optimal", 0)
     assert len(found.programs) <= 2
 
 
@@ -67,7 +66,7 @@ ATTENTION |= {"768*n": ((9, 15), (60, 64), (63, 70)), "16*n*n": ((32, 36),), "16
 def test_an_unbounded_length_is_planned_at_values_where_its_square_dominates(value: int) -> None:
     lives = [(size, *life) for size, rows in ATTENTION.items() for life in rows]
     buffers = [{"id": k, "size": size, "start": start, "end": end} for k, (size, start, end) in enumerate(lives)]
-    problem = SymbolicProblem.model_validate({"symbols": {"n": {}}, "buffers": buffers})
+    problem = SymbolicProblem(symbols={"n": {}}, buffers=buffers)
     found = shapes(problem, options=ShapesOptions(time_limit_s=2))
     sized = compile_sizes(problem)
     bound = sized.demand(sized.sizes([{"n": value}]), sized.min_offsets([{"n": value}]))
@@ -78,10 +77,8 @@ def test_an_unbounded_length_is_planned_at_values_where_its_square_dominates(val
 def test_expressions_of_a_program_agree_with_its_evaluation(seed: int) -> None:
     problem = draw_problem(seed)
     found = programs_of(shapes(problem, options=ShapesOptions(time_limit_s=0.2)))
-    program, evaluator = (
-        found.programs[0],
-        Evaluator(problem, found.model_copy(update={"programs": found.programs[:1]})),
-    )
+    program = found.programs[0]
+    evaluator = Evaluator(problem, found.model_copy(update={"programs": (program,)}))
     assert len(program.counts()) == len(program.values) + 1
     for point in samples(compile_sizes(problem).space, 4):
         sizes = dict(enumerate(evaluator.sized.space.values(evaluator.sized.forms, point)))
@@ -107,7 +104,7 @@ def test_order_for_any_sizes_finds_an_order_exactly_if_one_exists() -> None:
     for _ in range(60):
         lives = [(start := draw.randrange(5), start + draw.randint(1, 4)) for _ in range(6)]
         rows = [{"id": i, "size": 1, "start": start, "end": end} for i, (start, end) in enumerate(lives)]
-        order = order_for_any_sizes(compile_sizes(SymbolicProblem.model_validate({"symbols": {}, "buffers": rows})))
+        order = order_for_any_sizes(compile_sizes(SymbolicProblem(symbols={}, buffers=rows)))
         assert (order is not None) == any(_is_optimal(lives, each) for each in permutations(range(6)))
         if order is not None:
             found += 1
@@ -150,16 +147,12 @@ def answer_of(problem: dict[str, Any], **options: Any) -> dict[str, Any]:
 
 
 def problem_of(*sizes: str, **changes: Any) -> dict[str, Any]:
-    lives = [(0, 3), (2, 4), (1, 5), (3, 6), (4, 7)]
     rows = [
         {"id": f"b{i}", "size": size, "start": start, "end": end}
-        for i, (size, (start, end)) in enumerate(zip(sizes, lives, strict=False))
+        for i, (size, (start, end)) in enumerate(zip(sizes, [(0, 3), (2, 4), (1, 5), (3, 6), (4, 7)], strict=False))
     ]
-    return {
-        "symbols": {"b": {"min": 1, "max": 9}, "n": {"min": 2, "max": 90}},
-        "alignment": 16,
-        "buffers": rows,
-    } | changes
+    symbols = {"b": {"min": 1, "max": 9}, "n": {"min": 2, "max": 90}}
+    return {"symbols": symbols, "alignment": 16, "buffers": rows} | changes
 
 
 def test_random_answers_are_proved_and_false_mutants_are_refused() -> None:
@@ -215,8 +208,6 @@ def test_an_answer_reports_claims_that_the_checker_did_not_decide(monkeypatch: p
     assert answer_of(content, time_limit_s=30)["unchecked"] is None
     monkeypatch.setattr(all_values.boxes, "MOST_BOXES", 0)
     found = shapes(SymbolicProblem.model_validate(content), options=ShapesOptions(time_limit_s=30))
-    assert (
-        found.unchecked
-        == "the proof for all values: checkers/all_values.py ended undecided, too many boxes of symbol values: 1"
-    )
+    reason = "checkers/all_values.py ended undecided, too many boxes of symbol values: 1"
+    assert found.unchecked == f"the proof for all values: {reason}"
     assert f"not checked: {found.unchecked}" in list(lines(found))

@@ -24,7 +24,6 @@ def fill_growing_segments(allocator: PlainAllocator) -> PlainAllocator:
 def test_rows_of_advice_equal_the_bytes_of_a_separate_simulator() -> None:
     now = fill_growing_segments(PlainAllocator())
     (device,) = fits_of_snapshot(pickle.dumps(now.snapshot({})), advise=True).devices
-    assert device.advice is not None
     rows = {row.change: row for row in device.advice.rows}
     assert device.advice.reserved == now.most
     priming = rows["priming block"]

@@ -56,7 +56,6 @@ def advice_of(allocator: PlainAllocator, **options: Any) -> Advice:
 def test_the_order_of_captures_removes_bytes_reserved_for_growing_graphs(pools: bool) -> None:
     recorded = captured_graphs(SIDES, pools=pools)
     advice = advice_of(recorded)
-    assert advice.captures is not None
     (pool,) = advice.captures.pools
     rows = {row.change: row for row in advice.rows}
     order = [int(name.partition("side")[2]) for name in pool.graphs]
@@ -80,7 +79,6 @@ def test_the_order_of_captures_removes_bytes_reserved_for_growing_graphs(pools: 
 def test_the_order_of_few_captures_is_the_least_of_all_orders() -> None:
     sides = (14, 19, 12, 22)
     advice = advice_of(captured_graphs(sides))
-    assert advice.captures is not None
     assert advice.captures.is_least
     assert advice.captures.reserved + 100 * MIB == min(captured_graphs(each).most for each in permutations(sides))
 
@@ -101,17 +99,13 @@ def test_graphs_that_may_run_at_once_get_different_pools() -> None:
     sides = (12, 13, 21, 22)
     pair = [("graph0.1:side21", "graph0.1:side22")]
     apart = advice_of(captured_graphs(sides), together=pair)
-    assert apart.captures is not None
     assert len(apart.captures.pools) == 2
     assert all(not {*pair[0]} <= {*pool.graphs} for pool in apart.captures.pools)
-    alone = advice_of(captured_graphs(sides))
-    assert alone.captures is not None
-    assert apart.captures.reserved > alone.captures.reserved
+    assert apart.captures.reserved > advice_of(captured_graphs(sides)).captures.reserved
     assert apart.captures.outputs_peak == (21 * 21 + 22 * 22) * (MIB // 64)
     (device,) = fits_of_snapshot(pickle.dumps(captured_graphs(sides).snapshot({})), together=pair).devices
     (turns,) = fits_of_snapshot(pickle.dumps(captured_graphs(sides).snapshot({}))).devices
     assert device.turns is not None
-    assert turns.turns is not None
     largest = sum(k + 2 for k in range(6)) * (MIB // 16) + MIB // 64
     assert turns.turns.peak_in_turns == 22 * 22 * largest
     assert device.turns.peak_in_turns == (21 * 21 + 22 * 22) * largest
@@ -126,9 +120,7 @@ def test_advice_reports_captures_whose_order_a_snapshot_does_not_show() -> None:
     advice = advice_of(allocator)
     assert advice.captures is None
     assert any("graph0.1 and graph0.2 allocate in turns" in text for text in advice.unsure)
-    whole = captured_graphs(SIDES)
-    (device,) = fits_of_snapshot(pickle.dumps(whole.snapshot({}, cut=8)), advise=True).devices
-    assert device.advice is not None
+    (device,) = fits_of_snapshot(pickle.dumps(captured_graphs(SIDES).snapshot({}, cut=8)), advise=True).devices
     assert any("captured before the history begins" in text for text in device.advice.unsure)
 
 
@@ -144,7 +136,6 @@ def test_the_option_together_refuses_graphs_that_the_snapshot_lacks(tmp_path: Pa
     path.write_bytes(pickle.dumps(data))
     words = ["fits", str(path), "--advise", "--together", "graph0.1:side12,graph0.1:side13"]
     assert main([*words, "--format", "table"]) == 0
-    shown = capsys.readouterr().out
-    assert "capture in this order, a pool for each list: graph0.1:side13; graph0.1:side12" in shown
+    assert "capture in this order, a pool for each list: graph0.1:side13; graph0.1:side12" in capsys.readouterr().out
     assert main(words) == 0
     assert len(json.loads(capsys.readouterr().out)["devices"][0]["advice"]["captures"]["pools"]) == 2

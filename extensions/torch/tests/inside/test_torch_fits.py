@@ -121,8 +121,7 @@ def test_fits_agrees_with_a_separately_written_allocator() -> None:
         torch.manual_seed(1)
         model, inputs = MODELS[name]()
         _, step_of = resize_step(TorchStep(model, inputs, sum_losses, (), torch.optim.Adam), 0)
-        step = step_of(64)
-        recording = step.record(foreach=True)
+        recording = step_of(64).record(foreach=True)
         for allocator in ("cpu", "cuda", "expandable_segments:True"):
             device = FitsOptions(allocator=allocator, cublas_workspace=0, kernel_workspace=0, time_limit_s=0.05)
             live, _ = live_peak_of(recording, device)
@@ -132,9 +131,8 @@ def test_fits_agrees_with_a_separately_written_allocator() -> None:
                 if allocator == "cpu":
                     wrong += within != (live <= capacity)
                 elif allocator == "cuda":
-                    wrong += within != (
-                        live <= capacity and run_in_plain_allocator(recording, device, capacity) is not None
-                    )
+                    is_run = live <= capacity and run_in_plain_allocator(recording, device, capacity) is not None
+                    wrong += within != is_run
                 else:
                     wrong += within if capacity < live else not within and capacity >= most
                 asked += 1
@@ -176,8 +174,7 @@ def test_scratch_of_convolutions_is_counted_beside_the_tensors() -> None:
     assert open_answer.proof.startswith("open: the step runs with")
     said = fits(model, torch.empty(64, 4, 130, 130, device="meta"), **given, capacity=capacity, kernel_workspace=0)
     assert (said.fits, said.reserved_most) == (True, said.reserved)
-    whole = fits(model, torch.empty(64, 4, 130, 130, device="meta"), **given, capacity=answer.reserved_most)
-    assert whole.fits is True
+    assert fits(model, torch.empty(64, 4, 130, 130, device="meta"), **given, capacity=answer.reserved_most).fits is True
 
 
 @pytest.mark.parametrize("name", ["unet", pytest.param("mixer", marks=pytest.mark.deep)])
@@ -191,7 +188,6 @@ def test_the_largest_batch_is_found_by_a_symbolic_recording_and_two_trials(name:
     assert peaks[0] < peaks[1]
     given: dict[str, Any] = {"loss": sum_losses, "optimizer": "sgd", "allocator": "cpu", "time_limit_s": 0.1}
     ways = fits(model, inputs, **given, capacity=peaks[1] - 1, suggest=True).ways
-    assert ways is not None
     assert (ways.sizes[0].name, ways.sizes[0].size, ways.sizes[0].tried) == ("batch", 5, 2)
 
 
@@ -205,9 +201,7 @@ def test_a_step_fits_with_the_chosen_checkpoints_but_not_with_one_checkpoint_les
     given: dict[str, Any] = {"loss": sum_losses, "optimizer": "sgd", "allocator": "cpu", "time_limit_s": 1.0}
     answer = fits(model, inputs, **given, sizes={}, capacity=capacity, suggest=True)
     assert answer.fits is False
-    assert answer.ways is not None
     chosen = answer.ways.checkpoint
-    assert chosen is not None
     assert chosen.modules
     assert set(chosen.modules) <= {f"layers.{k}" for k in range(4)}
     assert live_peak_of(step.record(checkpointed=chosen.modules), device)[0] <= capacity < whole
@@ -221,15 +215,11 @@ def test_an_answer_lists_storages_alive_at_the_peak_with_source_lines(monkeypatc
     # The network is a file of memplan, whose lines are normally omitted, so exclude only the folder of the recording.
     monkeypatch.setattr(recording, "OF_MEMPLAN", str(Path(recording.__file__).parent))
     model, inputs = Language(2, 32, 4), (tokens(32, 4),)
-    answer = fits(
-        model, inputs, loss=sum_losses, optimizer="adamw", capacity="1GiB", context="300MiB", cublas_workspace=0
-    )
+    given = {"loss": sum_losses, "optimizer": "adamw", "context": "300MiB", "cublas_workspace": 0}
+    answer = fits(model, inputs, **given, capacity="1GiB")
     assert answer.fits is True
     assert answer.roles["optimizer"] == 2 * sum(value.nbytes for value in model.parameters())
     assert sum(answer.roles.values()) == answer.live_peak
-    assert answer.peak is not None
-    assert answer.lower_bound is not None
-    assert answer.reserved is not None
     assert answer.live_peak <= answer.lower_bound <= answer.peak <= answer.reserved
     assert any("torch_zoo.py:" in group.line and group.module.startswith("layers.") for group in answer.alive)
     assert [unknown.option for unknown in answer.unknown if unknown.bytes is None] == ["kernel_workspace", "nccl"]
@@ -238,8 +228,6 @@ def test_an_answer_lists_storages_alive_at_the_peak_with_source_lines(monkeypatc
 
 
 class Chooses(torch.nn.Module):  # type: ignore[misc]  # the package is untyped
-    """A model with a branch that depends on computed values."""
-
     def __init__(self) -> None:
         super().__init__()
         self.inner = torch.nn.Linear(4, 4)
@@ -256,36 +244,24 @@ def two_device_model() -> Any:
 @pytest.mark.parametrize(
     ("model", "options", "said"),
     [
-        (
-            Chooses,
-            {},
-            r"model.inner: must not read .*, got test_torch_fits.py:\d+: .* give computed=True \(--computed\)",
-        ),
+        (Chooses, {},
+         r"model.inner: must not read .*, got test_torch_fits.py:\d+: .* give computed=True \(--computed\)"),
         (two_device_model(), {}, r"model.1.weight: must be on the device of 0.weight \(cpu\), got meta"),
         (torch.nn.ReLU, {"optimizer": "sgd"}, "optimizer: must have trainable parameters, got a model without any"),
         (lambda: torch.nn.Linear(5, 4), {}, "model: must run on its inputs: .*RuntimeError"),
         (torch.nn.ReLU, {"loss": torch.nn.CrossEntropyLoss()}, "targets: must be given for this loss, got none"),
-        (
-            lambda: torch.nn.Linear(4, 4),
-            {"optimizer": "sgd"},
-            r"loss: must return one number that depends on a parameter.* ends in .mean\(\) or .sum\(\)",
-        ),
+        (lambda: torch.nn.Linear(4, 4), {"optimizer": "sgd"},
+         r"loss: must return one number that depends on a parameter.* ends in .mean\(\) or .sum\(\)"),
         (lambda: torch.nn.Linear(4, 4), {"optimizer": "adamm"}, r"optimizer: must be one of sgd.* mean adam\?"),
-        (
-            torch.nn.ReLU,
-            {"loss": torch.nn.functional.cross_entropy, "targets": torch.zeros(2, 3, dtype=torch.long)},
-            "loss: must run on the result and targets: .*target",
-        ),
+        (torch.nn.ReLU, {"loss": torch.nn.functional.cross_entropy, "targets": torch.zeros(2, 3, dtype=torch.long)},
+         "loss: must run on the result and targets: .*target"),
         (lambda: 3, {}, "model: must be a torch.nn.Module or a function that returns one"),
         (torch.nn.ReLU, {"allocator": "mimalloc"}, "allocator: must be"),
         (torch.nn.ReLU, {"suggest": True}, "suggest: applies only with capacity, got true"),
-        (
-            torch.nn.ReLU,
-            {"allocator": "cpu", "cublas_workspace": 64},
-            "cublas_workspace: must be left out with the allocator cpu",
-        ),
+        (torch.nn.ReLU, {"allocator": "cpu", "cublas_workspace": 64},
+         "cublas_workspace: must be left out with the allocator cpu"),
     ],
-)
+)  # fmt: skip
 def test_the_error_names_the_module_or_option_that_stops_a_step(model: Any, options: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         fits(model, torch.zeros(2, 4), **options)
@@ -341,15 +317,13 @@ def test_a_traced_step_is_compared_with_its_snapshot(tmp_path: Path, capsys: Any
     for batch in (4, 8):
         step = TorchStep(Language(1, 32, 4), tokens(32, batch), lambda made: made.square().mean(), (), "adam")
         allocator = run_in_plain_allocator(step.record(foreach=True), FitsOptions(cublas_workspace=0))
-        assert allocator is not None
         recorded.write_bytes(pickle.dumps(allocator.snapshot({})))
         assert main(["fits", f"{script}:build", "--snapshot", str(recorded), "--cublas-workspace", "0"]) == 0
         answer = json.loads(capsys.readouterr().out)
         beside = answer["compared"]
         assert beside["reserved"] == allocator.most
-        more = [
-            sum(int(size) * count for size, count in beside[name].items()) for name in ("only_recorded", "only_traced")
-        ]
+        sides = (beside[name].items() for name in ("only_recorded", "only_traced"))
+        more = [sum(int(size) * count for size, count in side) for side in sides]
         if batch == 4:
             assert (more, beside["live_peak"]) == ([0, 0], answer["live_peak"])
         else:
@@ -372,7 +346,6 @@ def test_the_workspace_of_cublas_is_counted_once_in_every_figure(allocator: str)
     assert small.live_peak <= (small.lower_bound or 0) <= (small.peak or 0)
     large = fits(**given, capacity="32MiB", advise=allocator == "cuda")
     assert (large.fits, large.left and large.left.most) == (True, (32 << 20) - small.live_peak)
-    assert large.left is not None
     assert large.left.contiguous <= (32 << 20) - 8320 * 1024
     assert all("of no block" not in row.line for row in (large.advice.stranded if large.advice else ()))
 

@@ -46,15 +46,11 @@ def test_the_simulation_places_each_block_at_its_recorded_address(plain: Any, se
             live.append(k)
     snapshot = allocator.snapshot(settings, cut)
     (device,) = fits_of_snapshot(pickle.dumps(snapshot), capacity="80GiB", time_limit_s=0.1).devices
-    assert device.recorded is not None
     assert device.recorded.is_equal
     assert device.recorded.misplaced == 0
     assert device.recorded.simulated == device.recorded.reserved == allocator.most
-    assert device.left is not None
     assert device.left.contiguous <= device.left.total <= device.left.most
-    assert device.turns is not None
     assert device.turns.graphs == 2
-    assert device.turns.peak is not None
     assert device.turns.peak <= device.turns.reserved
 
 
@@ -67,11 +63,9 @@ def test_cuda_graphs_that_run_in_turns_keep_their_outputs_and_share_other_bytes(
     allocator.place("eager", 30 * MIB)
     answer = fits_of_snapshot(json.dumps(allocator.snapshot({})).encode(), capacity="100MiB")
     (device,) = answer.devices
-    assert device.turns is not None
     assert (device.turns.peak, device.turns.reserved) == (22 * MIB, 40 * MIB)
     assert device.peak == 30 * MIB + 2 * 16 * MIB
     assert answer.fits is True
-    assert device.left is not None
     assert (device.left.most, device.left.contiguous) == (58 * MIB, 30 * MIB)
     assert fits_of_snapshot(json.dumps(allocator.snapshot({})).encode(), capacity="60MiB").fits is False
 
@@ -120,13 +114,11 @@ def test_a_block_older_than_the_history_has_the_bytes_that_were_not_split_off() 
     allocator.free_block("low")
     allocator.place("again", 10 * MIB + 700_000)
     (device,) = fits_of_snapshot(pickle.dumps(allocator.snapshot({}, cut))).devices
-    assert device.recorded is not None
     assert (device.recorded.is_equal, device.recorded.misplaced) == (True, 0)
     assert device.recorded.notes[0].startswith("the history is incomplete: 3 storages are older")
 
 
 def drop(snapshot: dict[str, Any], *actions: str) -> bytes:
-    """Return the file of a snapshot that was recorded without some actions."""
     (trace,) = snapshot["device_traces"]
     return pickle.dumps({**snapshot, "device_traces": [[row for row in trace if row["action"] not in actions]]})
 
@@ -141,9 +133,7 @@ def drop(snapshot: dict[str, Any], *actions: str) -> bytes:
         (("alloc",), "alloc", False),
     ],
 )
-def test_advice_names_actions_that_a_history_was_recorded_without(
-    actions: tuple[str, ...], missing: str, is_counted: bool
-) -> None:
+def test_advice_names_actions_missing_from_a_history(actions: tuple[str, ...], missing: str, is_counted: bool) -> None:
     allocator = PlainAllocator()
     for k, size in enumerate((30, 40, 50, 30, 20)):
         allocator.place(k, size * MIB)
@@ -154,9 +144,7 @@ def test_advice_names_actions_that_a_history_was_recorded_without(
     allocator.empty_cache()
     (whole,) = fits_of_snapshot(pickle.dumps(allocator.snapshot({}))).devices
     (device,) = fits_of_snapshot(drop(allocator.snapshot({}), *actions)).devices
-    assert whole.recorded is not None
     assert whole.recorded.notes == ()
-    assert device.recorded is not None
     said = [text for text in device.recorded.notes if "was recorded without" in text]
     assert len(said) == (1 if missing else 0)
     assert all(f"recorded without {missing}, so" in text and "without skip_actions" in text for text in said)
@@ -169,7 +157,6 @@ def test_notes_name_unknown_events_and_failed_allocations() -> None:
     rows = [("oom", 77 * MIB), ("annotate", 0), ("host_alloc", MIB), ("snapshot", 0)]
     allocator.trace += [{"action": action, "size": size, "stream": 0} for action, size in rows]
     (device,) = fits_of_snapshot(pickle.dumps(allocator.snapshot({}))).devices
-    assert device.recorded is not None
     assert device.recorded.is_equal
     assert device.recorded.notes == (
         f"the recorded step ran out of memory 1 times, first for {77 * MIB} bytes",
@@ -183,11 +170,9 @@ def test_sizes_of_segments_are_read_from_the_settings_of_a_snapshot() -> None:
         allocator.place(k, 9 * MIB)
     settings = {"PYTORCH_CUDA_ALLOC_CONF": "large_segment_size_mb:64", "max_split_size": -1}
     (device,) = fits_of_snapshot(pickle.dumps(allocator.snapshot(settings))).devices
-    assert device.recorded is not None
     assert device.recorded.is_equal
     assert device.recorded.simulated == 2 * 64 * MIB
     (plain,) = fits_of_snapshot(pickle.dumps(allocator.snapshot({}))).devices
-    assert plain.recorded is not None
     assert not plain.recorded.is_equal
 
 
@@ -282,8 +267,7 @@ def test_rows_at_the_peak_of_a_snapshot_have_the_line_and_the_role_that_their_st
         event(free, 1, engine, "train.py"),
         event(free, 6, "old.py"),
     ]
-    step = json.dumps({"segments": [], "device_traces": [trace]}).encode()
-    (device,) = fits_of_snapshot(step).devices
+    (device,) = fits_of_snapshot(json.dumps({"segments": [], "device_traces": [trace]}).encode()).devices
     assert {(row.bytes, row.role, row.line) for row in device.alive} == {
         (1024, "activations", "net.py:8"),
         (2048, "gradients", "train.py:8"),

@@ -24,8 +24,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::Deprec
 
 
 class Choice(torch.nn.Module):  # type: ignore[misc]
-    """A model that runs one of two branches."""
-
     def __init__(self) -> None:
         super().__init__()
         self.inner = torch.nn.Linear(32, 32)
@@ -37,8 +35,6 @@ class Choice(torch.nn.Module):  # type: ignore[misc]
 
 
 class Counter(torch.nn.Module):  # type: ignore[misc]
-    """A model with a buffer that accumulates its inputs."""
-
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("total", torch.zeros(8))
@@ -88,13 +84,10 @@ def greedy_program(attention: Any, tokens: Any) -> Any:
     return compile_program(export(attention, tokens), exir.passes.MemoryPlanningPass())
 
 
-def test_a_program_planned_by_memplan_computes_the_same_result_in_less_memory(
-    attention: Any, tokens: Any, greedy_program: Any
-) -> None:
+def test_a_planned_program_computes_the_same_in_less_memory(attention: Any, tokens: Any, greedy_program: Any) -> None:
     algorithm = MemplanAlgorithm()
     ours = compile_program(export(attention, tokens), planned_by(algorithm))
     (planned,) = algorithm.planned
-    assert planned.plan is not None
     assert not verify(planned.problem, planned.plan)
     assert sizes(ours) == list(planned.bufsizes) == [0, planned.plan.peak]
     assert planned.plan.status == "optimal"
@@ -123,9 +116,7 @@ def test_a_suite_of_algorithms_uses_the_smaller_plan(attention: Any, tokens: Any
     assert torch.equal(run(ours, tokens), run(greedy_program, tokens))
 
 
-def test_executorch_detects_no_overlap_in_a_plan_of_memplan(
-    attention: Any, tokens: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_executorch_finds_no_overlap_in_our_plan(attention: Any, tokens: Any, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):  # At this level, the pass checks every plan for reused storage.
         compile_program(export(attention, tokens), planned_by(MemplanAlgorithm()))
     assert any("reuses storage for" in record.message for record in caplog.records)
@@ -142,9 +133,7 @@ def test_a_program_planned_by_a_service_computes_the_same_result(
 
 
 @pytest.mark.deep
-def test_executorchs_own_planner_is_used_while_the_service_does_not_answer(
-    attention: Any, tokens: Any, greedy_program: Any
-) -> None:
+def test_executorchs_planner_is_used_if_no_service_answers(attention: Any, tokens: Any, greedy_program: Any) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         algorithm = MemplanAlgorithm(Source(f"http://127.0.0.1:{taken.getsockname()[1]}", patience_s=0))
@@ -166,24 +155,19 @@ def test_each_branch_of_a_planned_conditional_computes_the_result_of_the_model(s
     *submodules, whole = algorithm.planned
     assert len(submodules) == 2
     arena = max(planned.bufsizes[1] for planned in submodules)
-    assert whole.plan is not None
     assert sizes(ours) == [0, arena + (whole.plan.peak or 0)]
     torch.testing.assert_close(run(ours, x), model(x))
 
 
 class Choices(torch.nn.Module):  # type: ignore[misc]
-    """A model with several conditionals whose results are all needed at the end."""
-
     def forward(self, x: Any) -> Any:
         first = torch.cond(x.sum() > 0, lambda z: z * z + z, lambda z: z - 1, (x,))
         second = torch.cond(x.sum() < 9, lambda z: self.inner(z) * z, lambda z: z - 2, (x,))
-        third = torch.cond(second.sum() < 0, lambda z: (z + 5) * 2, lambda z: z * 3 + 1, (second,))
-        return first - 2 * third
+        return first - 2 * torch.cond(second.sum() < 0, lambda z: (z + 5) * 2, lambda z: z * 3 + 1, (second,))
 
     def inner(self, x: Any) -> Any:
         nearby = torch.cond(x.sum() > 3, lambda z: z * 7 + z, lambda z: z + 2, (x,))
-        far = torch.cond(x.sum() < 3, lambda z: (z - 7) * z, lambda z: (z - 2) * 4, (x,))
-        return nearby * far
+        return nearby * torch.cond(x.sum() < 3, lambda z: (z - 7) * z, lambda z: (z - 2) * 4, (x,))
 
 
 @pytest.mark.deep
@@ -242,10 +226,8 @@ def test_padding_is_added_to_a_memory_that_a_delegate_uses(attention: Any, token
         from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
     algorithm = MemplanAlgorithm()
     edge = exir.to_edge_transform_and_lower(export(attention, tokens), partitioner=[XnnpackPartitioner()])
-    planning = planned_by(algorithm)
-    ours = edge.to_executorch(exir.ExecutorchBackendConfig(memory_planning_pass=planning))
+    ours = edge.to_executorch(exir.ExecutorchBackendConfig(memory_planning_pass=planned_by(algorithm)))
     (planned,) = algorithm.planned
-    assert planned.plan is not None
     assert sizes(ours) == [0, (planned.plan.peak or 0) + 64]
     torch.testing.assert_close(run(ours, tokens), attention(tokens))
 
@@ -283,8 +265,7 @@ def test_a_spec_inside_the_storage_of_another_gets_the_same_relative_offset_as_f
     module = graph_of(base, part, other)
     assert exir.memory_planning.apply_algo(MemplanAlgorithm(), module, 16) == [0, 192]
     assert part.mem_offset == base.mem_offset + 64
-    specs = [base, part, other]
-    own = exir.memory_planning.greedy(16, specs, module, None).spec_dict
+    own = exir.memory_planning.greedy(16, [base, part, other], module, None).spec_dict
     assert own[part].mem_offset == own[base].mem_offset + 64
 
 

@@ -13,10 +13,8 @@ exir, runtime = LateModule("executorch.exir"), LateModule("executorch.runtime")
 aot = "executorch.backends.cadence.aot"
 memory_planning, algo = LateModule(f"{aot}.memory_planning"), LateModule(f"{aot}.memory_planning_algo")
 utils, pass_utils = LateModule(f"{aot}.utils"), LateModule(f"{aot}.pass_utils")
-constraints, cadence = (
-    LateModule(f"{aot}.memory_constraints"),
-    LateModule("memplan.runtimes.executorch.inside.cadence"),
-)
+constraints = LateModule(f"{aot}.memory_constraints")
+cadence = LateModule("memplan.runtimes.executorch.inside.cadence")
 import torch  # noqa: E402  # which ExecuTorch requires
 
 from memplan.extensions.torch.tests.torch_models import Attention  # noqa: E402
@@ -67,13 +65,10 @@ def tokens() -> Any:
     return torch.randn(1, 32, 64)
 
 
-def test_memplan_spills_fewer_bytes_and_the_program_computes_the_same_result(
-    attention: Any, tokens: Any, config: Any, stock: Any
-) -> None:
+def test_memplan_spills_fewer_bytes_for_the_same_result(attention: Any, tokens: Any, config: Any, stock: Any) -> None:
     planning = planning_of(config)
     ours = compile_model(attention, tokens, planning)
     (planned,) = planning.algo.planned
-    assert planned.plan is not None
     assert planned.plan.status == "optimal"
     assert sizes(ours) == list(planned.bufsizes)
     assert sizes(ours)[2] < sizes(stock)[2]
@@ -82,13 +77,10 @@ def test_memplan_spills_fewer_bytes_and_the_program_computes_the_same_result(
 
 
 @pytest.mark.deep
-def test_cadences_own_planner_is_used_while_the_service_does_not_answer(
-    attention: Any, tokens: Any, config: Any, stock: Any
-) -> None:
+def test_cadences_planner_is_used_if_no_service_answers(attention: Any, tokens: Any, config: Any, stock: Any) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        planning = planning_of(config, source=Source(url, patience_s=0))
+        planning = planning_of(config, source=Source(f"http://127.0.0.1:{taken.getsockname()[1]}", patience_s=0))
         with pytest.warns(OwnPlannerWarning, match="planned by ExecuTorch itself: .http://127"):
             ours = compile_model(attention, tokens, planning)
     assert sizes(ours) == sizes(stock)
@@ -165,8 +157,7 @@ def test_bytes_of_submodules_are_kept_free_and_counted_in_sizes() -> None:
 @pytest.mark.deep
 def test_the_rounded_end_of_a_spec_must_be_within_its_memory() -> None:
     # 48 bytes end at 48, which is the memory's size rounded down to the alignment.
-    asked = ConstrainedGraph(48, sizes=(60, 4096))
-    assert asked.plan() == [(1, 0)]
+    assert ConstrainedGraph(48, sizes=(60, 4096)).plan() == [(1, 0)]
     assert ConstrainedGraph(49, sizes=(60, 4096)).plan() == [(2, 0)]
 
 

@@ -16,9 +16,8 @@ from memplan.planner.model.rows import Buffer
 from memplan.runtimes.executorch.inside.source import NoPlanError, NothingFitsError, ServiceAwayError, Source
 from tests.support.server import RunningServer
 
-PROBLEM = Problem(
-    buffers=parse_buffers([Buffer(id="a", size=8, start=0, end=2), Buffer(id="b", size=4, start=1, end=3)])
-)
+BUFFERS = [Buffer(id="a", size=8, start=0, end=2), Buffer(id="b", size=4, start=1, end=3)]
+PROBLEM = Problem(buffers=parse_buffers(BUFFERS))
 
 
 @contextmanager
@@ -47,8 +46,7 @@ def answering(status: int, body: bytes) -> Iterator[str]:
 
 
 def test_a_source_with_a_url_returns_the_plan_of_the_service(server: RunningServer) -> None:
-    source = Source(f"http://127.0.0.1:{server.port}/", time_limit_s=5, deterministic=True)
-    plan = source.plan(PROBLEM)
+    plan = Source(f"http://127.0.0.1:{server.port}/", time_limit_s=5, deterministic=True).plan(PROBLEM)
     assert (plan.status, plan.peak, plan.wall_time_s) == ("optimal", 12, None)
 
 
@@ -90,9 +88,7 @@ A_AT_0, B_AT_0 = (b'{"id": "%s", "pool": "default", "offset": 0}' % name for nam
     ],
     ids=["overlapping buffers", "a buffer without a place", "no plan"],
 )
-def test_a_wrong_or_missing_plan_of_a_service_is_not_passed_to_executorch(
-    body: bytes, error: type[Exception], sentence: str
-) -> None:
+def test_a_wrong_or_missing_plan_of_a_service_is_refused(body: bytes, error: type[Exception], sentence: str) -> None:
     with answering(200, body) as url, pytest.raises(error, match=sentence):
         Source(url).plan(PROBLEM)
 

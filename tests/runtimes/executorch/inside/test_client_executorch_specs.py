@@ -45,8 +45,7 @@ class Tensor:
 def plan_specs(*specs: Tensor, alignment: int = 16, taken: tuple[int, ...] = (), padding: int = 0) -> SpecPlacements:
     for spec in specs:
         spec.realign(alignment)
-    names = tuple(f"spec:{k}" for k in range(len(specs)))
-    request = SpecsRequest(specs, names, alignment, taken, padding)
+    request = SpecsRequest(specs, tuple(f"spec:{k}" for k in range(len(specs))), alignment, taken, padding)
     problem = problem_of_request(request)
     plan = solve(problem, time_limit_s=5)
     assert not verify(problem, plan)
@@ -102,8 +101,7 @@ def test_a_view_is_placed_inside_its_base_in_the_same_memory_and_object() -> Non
     base = Tensor(64, [0, 3], mem_id=2)
     view = Tensor(16, [2, 3], storage_base=base, storage_base_offset=32)
     part = Tensor(16, [2, 3], storage_base=view)
-    other = Tensor(16, [1, 3], mem_id=2)
-    found = plan_specs(base, view, part, other)
+    found = plan_specs(base, view, part, Tensor(16, [1, 3], mem_id=2))
     assert found.places[view].mem_offset == found.places[part].mem_offset == found.places[base].mem_offset + 32
     assert found.places[view][:2] == found.places[base][:2]
     assert found.bufsizes == (0, 0, 80)
@@ -131,8 +129,7 @@ def test_cyclic_storage_bases_are_refused() -> None:
 
 def test_a_request_aligns_specs_and_removes_duplicates() -> None:
     tensor = Tensor(1, [0, 1])
-    request = request_of(32, [tensor, tensor], graph(("x", tensor)), 0)
-    assert request.specs == (tensor,)
+    assert request_of(32, [tensor, tensor], graph(("x", tensor)), 0).specs == (tensor,)
     assert tensor.allocated_memory == 32
 
 

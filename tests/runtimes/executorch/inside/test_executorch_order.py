@@ -21,13 +21,10 @@ class Branches(torch.nn.Module):  # type: ignore[misc]
 
     def forward(self, x: Any) -> Any:
         wide = [(x + k).repeat(1, 64) for k in range(8)]
-        small = [y.sum(dim=1, keepdim=True) for y in wide]
-        return torch.cat(small, dim=1).relu()
+        return torch.cat([y.sum(dim=1, keepdim=True) for y in wide], dim=1).relu()
 
 
 class Counter(torch.nn.Module):  # type: ignore[misc]
-    """A model with a buffer that accumulates its inputs."""
-
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("total", torch.zeros(4, 8))
@@ -39,8 +36,6 @@ class Counter(torch.nn.Module):  # type: ignore[misc]
 
 
 class Choice(torch.nn.Module):  # type: ignore[misc]
-    """A model of parallel operations, followed by a conditional with two branches."""
-
     def forward(self, x: Any) -> Any:
         wide = [(x + k).repeat(1, 64) for k in range(4)]
         small = torch.cat([y.sum(dim=1, keepdim=True) for y in wide], dim=1)
@@ -72,10 +67,8 @@ def test_reordered_programs_compute_the_same_bits_in_no_more_memory(name: str) -
     exported = torch.export.export(model, (x,), strict=False)
     given, planned = _planned_program(exir.to_edge(exported))
     better, planned_better = _planned_program(reordered(exir.to_edge(exported), deterministic=True))
-    results = [
-        runtime.Runtime.get().load_program(program.buffer).load_method("forward").execute((x.clone(),))
-        for program in (given, better)
-    ]
+    loaded = [runtime.Runtime.get().load_program(program.buffer) for program in (given, better)]
+    results = [each.load_method("forward").execute((x.clone(),)) for each in loaded]
     for first, second in zip(*results, strict=True):
         assert torch.equal(first, second)
     sizes = [sum(one.planned[-1].bufsizes) for one in (planned, planned_better)]
