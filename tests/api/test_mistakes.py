@@ -27,21 +27,13 @@ POOLS = [{"name": "fast", "size": 64}, {"name": "slow"}]
 TWO = memplan.Problem.model_validate({"buffers": [A, B]})
 PLAN = memplan.solve(TWO)
 MEAN = 4.5
-TITLES = {
-    400: "Bad Request",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    415: "Unsupported Media Type",
-    422: "Unprocessable Content",
-}
+TITLES = {400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed"}
+TITLES |= {415: "Unsupported Media Type", 422: "Unprocessable Content"}
 REQUESTS = [each for each in MISTAKES if each.kind.startswith("http:")]
 CALLS = [each for each in MISTAKES if each.kind.startswith("python:")]
 COMMANDS = [each for each in MISTAKES if each not in (*REQUESTS, *CALLS)]
-PROBLEMS = [
-    each
-    for each in COMMANDS
-    if each.line == "plan p.json" and not each.status and each.value not in ("got none", "got a list")
-]
+PROBLEMS = [each for each in COMMANDS if each.line == "plan p.json" and not each.status]
+PROBLEMS = [each for each in PROBLEMS if each.value not in ("got none", "got a list")]
 OPTIONS = {flags_of(name)[0]: name for model in (PlanOptions, ReadOptions) for name in model.model_fields}
 OF_COMMANDS = (
     *("valid integer", "requires an argument", "must be seconds", "only to models", "must be greater than 0.0"),
@@ -52,7 +44,6 @@ OF_COMMANDS = (
 
 @pytest.fixture
 def sample_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Path:
-    """A working folder with sample problems, a model, plans and broken files."""
     monkeypatch.chdir(tmp_path)
     for name in ("two.json", "a model.json"):
         Path(name).write_text(json.dumps({"buffers": [A, B]}))
@@ -110,14 +101,9 @@ def test_request_errors_state_location_reason_and_remedy(server: RunningServer) 
 
 
 def sentences_of(answer: httpx.Response) -> str:
-    """Check the problem-details response, and return its errors and hints, one per line."""
     problem = answer.json()
-    head = {
-        "type": "about:blank",
-        "title": TITLES[answer.status_code],
-        "status": answer.status_code,
-        "detail": problem["errors"][0],
-    }
+    status = answer.status_code
+    head = {"type": "about:blank", "title": TITLES[status], "status": status, "detail": problem["errors"][0]}
     assert answer.headers["content-type"] == "application/problem+json"
     assert problem == head | {name: problem[name] for name in ("errors", "hints") if name in problem}
     return "\n".join([*problem["errors"], *problem.get("hints", ())])

@@ -35,9 +35,7 @@ def their_project(tmp_path: Path) -> Path:
 def run_in(project: Path, program: str) -> None:
     """Run a script in the project's folder, which is then first in `sys.path`, and assert success."""
     (project / "script.py").write_text(program)
-    tried = subprocess.run(
-        [sys.executable, "script.py"], cwd=project, capture_output=True, text=True, check=False, timeout=200
-    )
+    tried = subprocess.run([sys.executable, "script.py"], cwd=project, capture_output=True, text=True, timeout=200)
     assert (tried.returncode, tried.stderr[-2000:] if tried.returncode else "") == (0, "")
 
 

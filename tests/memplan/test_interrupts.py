@@ -90,8 +90,7 @@ def plan_printed_by(program: str) -> dict[str, object]:
     """Return the JSON object that a program prints when run without the POSIX-only parts of Python."""
     command = [sys.executable, "-c", AS_ON_WINDOWS + program]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=True)
-    plan: dict[str, object] = json.loads(done.stdout)
-    return plan
+    return dict(json.loads(done.stdout))
 
 
 def test_solve_proves_a_plan_optimal_without_posix() -> None:
@@ -136,7 +135,6 @@ class Options(QuestionOptions):
 
 
 def output_of(program: str) -> str:
-    """Return the output of a program in which the question `plan` is deprecated."""
     command = [sys.executable, "-W", "default::DeprecationWarning", "-c", f"{MARK}\n{program}"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
     return done.stdout + done.stderr
@@ -165,8 +163,7 @@ def test_a_deprecated_http_call_sends_a_header_and_is_marked_in_the_schema(tmp_p
         "    paths = client.get('/openapi.json').json()['paths']\n"
         "    print([path for path, calls in paths.items() if calls.get('post', {}).get('deprecated')])\n"
     )
-    said = output_of(program)
-    assert "/v1/plan 200 true\n/v1/explain 200 None\n['/v1/plan']\n" in said
+    assert "/v1/plan 200 true\n/v1/explain 200 None\n['/v1/plan']\n" in output_of(program)
 
 
 def test_a_deprecated_option_warns_in_python_and_in_the_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -54,8 +54,7 @@ def test_importing_memplan_loads_numpy_and_pydantic_only_on_first_use() -> None:
         "print(*sorted({'numpy', 'pydantic', 'memplan.planner.model'} & before), end=';');"
         "print(*(name for name in ('fastapi', 'memplan.solvers') if name in sys.modules), end='')"
     )
-    found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
-    assert found.stdout == ";"
+    assert subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout == ";"
 
 
 def test_solve_has_an_explicit_signature() -> None:
@@ -69,8 +68,7 @@ def test_each_question_accepts_paths_or_objects_and_options_as_keywords_or_objec
     ask, options = getattr(memplan, name), getattr(memplan, f"{name.capitalize()}Options")
     fields = {"time_limit_s": 2.0, **({"to": "c"} if name == "convert" else {})}
     for given in (fields, {"options": options(**fields)}, {"options": fields}, {**fields, "options": options()}):
-        answer = ask(*SUBJECTS[name], **given)
-        assert isinstance(answer, QUESTIONS[name].answers), name
+        assert isinstance(ask(*SUBJECTS[name], **given), QUESTIONS[name].answers), name
 
 
 @pytest.mark.parametrize("name", ["solve", *question_rows()])

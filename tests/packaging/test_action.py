@@ -30,7 +30,6 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def step(workspace: Path, **inputs: str) -> tuple[subprocess.CompletedProcess[str], str, str]:
-    """Run the action's check step; return the finished process, the step outputs and the job summary."""
     given = {name: str(row.get("default", "")) for name, row in ACTION["inputs"].items()}
     given |= {"problem": "my model.csv", "memplan": str(MEMPLAN)}
     given |= {name.replace("_", "-"): value for name, value in inputs.items()}
@@ -39,15 +38,9 @@ def step(workspace: Path, **inputs: str) -> tuple[subprocess.CompletedProcess[st
     files = {name: workspace / name.lower() for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
     for path in files.values():
         path.write_text("")
-    done = subprocess.run(
-        ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", check["run"]],
-        cwd=workspace,
-        env=os.environ | environment | {name: str(path) for name, path in files.items()},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    words = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", check["run"]]
+    env = os.environ | environment | {name: str(path) for name, path in files.items()}
+    done = subprocess.run(words, cwd=workspace, env=env, capture_output=True, text=True, timeout=120)
     outputs, summary = (path.read_text() for path in files.values())
     return done, outputs, summary
 
@@ -60,12 +53,8 @@ def test_the_action_passes_within_the_budget_and_writes_reports(workspace: Path)
     done, outputs, summary = step(workspace, budget="96\n\n")
     assert (done.returncode, outputs) == (0, "passed=true\n")
     assert summary.startswith("## Memory of my model.csv: within limits")
-    assert sorted(path.name for path in (workspace / "memplan-reports").iterdir()) == [
-        "memplan.json",
-        "memplan.md",
-        "memplan.sarif",
-        "memplan.xml",
-    ]
+    names = sorted(path.name for path in (workspace / "memplan-reports").iterdir())
+    assert names == ["memplan.json", "memplan.md", "memplan.sarif", "memplan.xml"]
 
 
 def test_the_action_fails_above_a_budget_with_the_reason_in_its_summary(workspace: Path) -> None:
@@ -114,8 +103,7 @@ def test_file_names_are_not_run_as_shell_code(workspace: Path) -> None:
 def test_inputs_of_the_action_reach_the_shell_only_as_variables() -> None:
     for found in ACTION["runs"]["steps"]:
         assert "${{" not in found["run"]
-    used = {name for found in ACTION["runs"]["steps"] for name in _inputs_of(found)}
-    assert used == ACTION["inputs"].keys()
+    assert {name for found in ACTION["runs"]["steps"] for name in _inputs_of(found)} == ACTION["inputs"].keys()
 
 
 def _inputs_of(found: dict[str, Any]) -> list[str]:
@@ -131,7 +119,6 @@ def test_the_action_installs_the_locked_versions() -> None:
 
 
 def blocks_of(lock: str) -> dict[tuple[str, str], str]:
-    """Return the entry of each package in a lock file, by the package's name and environment marker."""
     texts = re.split(r"\n(?=\S)", (ROOT / lock).read_text().strip())
     found = (re.match(r"([\w.-]+)==\S+(.*)", text) for text in texts)
     return {(match[1], match[2]): text for match, text in zip(found, texts, strict=True) if match}
@@ -144,12 +131,7 @@ def test_the_action_installs_the_wheel_of_its_version_or_the_given_wheel(tmp_pat
     pip.write_text('#!/bin/sh\nfor word; do echo "$word"; done\n')  # in place of one that installs
     pip.chmod(0o755)
     for wheel, wanted in (("", f"memplan=={__version__}"), ("./a wheel.whl", "./a wheel.whl")):
-        settings = {"RUNNER_TEMP": str(tmp_path), "GITHUB_ACTION_PATH": str(ROOT), "WHEEL": wheel}
-        done = subprocess.run(
-            ["bash", "-e", "-o", "pipefail", "-c", f"python3() {{ :; }}\n{step['run']}"],
-            env=os.environ | settings,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        words = ["bash", "-e", "-o", "pipefail", "-c", f"python3() {{ :; }}\n{step['run']}"]
+        env = os.environ | {"RUNNER_TEMP": str(tmp_path), "GITHUB_ACTION_PATH": str(ROOT), "WHEEL": wheel}
+        done = subprocess.run(words, env=env, capture_output=True, text=True, check=True)
         assert done.stdout.splitlines()[-2:] == ["--no-deps", wanted]

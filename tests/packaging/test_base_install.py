@@ -103,9 +103,7 @@ def test_the_base_install_proves_a_hard_problem_optimal() -> None:
         (("worker",), "", "server"),
     ],
 )
-def test_a_missing_package_is_reported_with_its_install_command(
-    arguments: tuple[str, ...], package: str, extra: str
-) -> None:
+def test_a_missing_package_is_told_with_its_installation(arguments: tuple[str, ...], package: str, extra: str) -> None:
     done = base(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert f"needs {package}" in done.stderr
@@ -126,14 +124,12 @@ def test_an_unbuilt_checkout_is_not_reported_as_an_internal_error(tmp_path: Path
     copy_packages(tmp_path)
     shutil.rmtree(tmp_path / "solvers/core/built")
     shutil.copy(ROOT / "examples/mobilenet_v2.csv", tmp_path)
-    done = run_beside(
+    ran = run_beside(
         tmp_path, "from memplan.api.cli.main import main; raise SystemExit(main(['plan', 'mobilenet_v2.csv']))"
     )
-    assert done.returncode == 2
-    assert done.stderr.endswith(
-        "the compiled core was not built; build it with: python -m memplan.solvers.core.build\n"
-    )
-    assert done.stderr.count("\n") == 1
+    assert ran.returncode == 2
+    assert ran.stderr.endswith("the compiled core was not built; build it with: python -m memplan.solvers.core.build\n")
+    assert ran.stderr.count("\n") == 1
 
 
 def test_doctor_lists_the_loaded_libraries_and_how_to_install_missing_extras() -> None:

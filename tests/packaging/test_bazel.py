@@ -18,22 +18,8 @@ import pytest
 from tests.support.profiled import PROFILED
 
 _FORBIDDEN = (
-    ast.ClassDef,
-    ast.Try,
-    ast.While,
-    ast.With,
-    ast.Import,
-    ast.ImportFrom,
-    ast.Raise,
-    ast.Assert,
-    ast.Yield,
-    ast.JoinedStr,
-    ast.Is,
-    ast.IsNot,
-    ast.Global,
-    ast.Set,
-    ast.NamedExpr,
-    ast.AnnAssign,
+    *(ast.ClassDef, ast.Try, ast.While, ast.With, ast.Import, ast.ImportFrom, ast.Raise, ast.Assert, ast.Yield),
+    *(ast.JoinedStr, ast.Is, ast.IsNot, ast.Global, ast.Set, ast.NamedExpr, ast.AnnAssign),
 )
 _MISSING = object()
 
@@ -51,8 +37,6 @@ class File:
 
 @dataclass(frozen=True)
 class Attribute:
-    """The declaration of one attribute of a rule."""
-
     kind: str
     default: Any = None
     mandatory: bool = False
@@ -88,19 +72,13 @@ class Workspace:
     targets: dict[str, DefaultInfo] = field(default_factory=dict)
 
     def load(self, path: Path) -> dict[str, Any]:
-        """Run a .bzl file, and return its definitions by name."""
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
             assert not isinstance(node, _FORBIDDEN), f"line {getattr(node, 'lineno', '?')}: not Starlark"
         kinds = ("label", "string", "string_list", "int", "output")
-        makers = {kind: lambda kind=kind, **said: Attribute(kind, **said) for kind in kinds}
-        known: dict[str, Any] = {
-            "attr": SimpleNamespace(**makers),
-            "rule": self._rule,
-            "DefaultInfo": DefaultInfo,
-            "depset": tuple,
-            "__builtins__": {"dict": dict, "list": list, "str": str},
-        }
+        attr = SimpleNamespace(**{kind: lambda kind=kind, **said: Attribute(kind, **said) for kind in kinds})
+        own: dict[str, Any] = {"attr": attr, "rule": self._rule, "DefaultInfo": DefaultInfo, "depset": tuple}
+        known = own | {"__builtins__": {"dict": dict, "list": list, "str": str}}
         exec(compile(tree, str(path), "exec"), known)
         return known
 
@@ -120,8 +98,7 @@ class Workspace:
         if given is _MISSING:
             assert not row.mandatory, f"{name} is mandatory"
             return {"string_list": [], "string": row.default or "", "int": row.default or 0}.get(row.kind)
-        expected: dict[str, type] = {"string_list": list, "int": int}
-        assert isinstance(given, expected.get(row.kind, str)), f"{name}: {given!r}"
+        assert isinstance(given, {"string_list": list, "int": int}.get(row.kind, str)), f"{name}: {given!r}"
         assert not row.values or given in row.values, f"{name}: {given!r}"
         return given
 
@@ -183,30 +160,23 @@ def workspace(tmp_path: Path) -> Workspace:
     return Workspace(tmp_path)
 
 
-def declare(workspace: Workspace, rule: str, name: str, **attributes: Any) -> None:
-    """Declare a target as in a BUILD file."""
-    workspace.load(ROOT / "bazel" / "defs.bzl")[rule](
-        name=name, problem="buffers.csv", memplan=str(MEMPLAN), **attributes
-    )
+def declare(workspace: Workspace, rule: str, name: str, **more: Any) -> None:
+    workspace.load(ROOT / "bazel" / "defs.bzl")[rule](name=name, problem="buffers.csv", memplan=str(MEMPLAN), **more)
 
 
 def run_target(workspace: Workspace, name: str) -> subprocess.CompletedProcess[str]:
-    """Run a test target with the environment that Bazel sets; return the finished process."""
     executable = workspace.targets[name].executable
     assert executable is not None
     environment = os.environ | {"XML_OUTPUT_FILE": str(workspace.folder / "test.xml")}
     command = [f"./{executable.path}"]
-    return subprocess.run(
-        command, cwd=workspace.folder, env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
+    return subprocess.run(command, cwd=workspace.folder, env=environment, capture_output=True, text=True, timeout=60)
 
 
 def test_the_bazel_rule_memplan_plan_generates_c_sources(workspace: Workspace) -> None:
     declare(workspace, "memplan_plan", "arena", capacity=["sram=1KiB"], budget=["sram=96"])
     check, export = workspace.actions
     assert (check().returncode, export().returncode) == (0, 0)
-    files = {file.path for file in workspace.targets["arena"].files}
-    assert files == {"arena.c", "arena.h", "arena.json", "arena.md"}
+    assert {file.path for file in workspace.targets["arena"].files} == {"arena.c", "arena.h", "arena.json", "arena.md"}
     assert "#define ARENA_POOL_SIZE_sram 96u" in (workspace.folder / "arena.h").read_text()
     if shutil.which("cc") is not None:
         subprocess.run(["cc", "-std=c11", "-c", "arena.c", "-o", "arena.o"], cwd=workspace.folder, check=True)
@@ -257,5 +227,4 @@ def test_the_bazel_rule_refuses_wrong_attributes(attributes: dict[str, Any], wor
 
 
 def test_every_attribute_of_the_bazel_rules_is_documented(workspace: Workspace) -> None:
-    rules = workspace.load(ROOT / "bazel" / "defs.bzl")
-    assert all(row.doc for row in rules["_PROBLEM_ATTRS"].values())
+    assert all(row.doc for row in workspace.load(ROOT / "bazel" / "defs.bzl")["_PROBLEM_ATTRS"].values())

@@ -61,14 +61,10 @@ def test_python_m_memplan_in_a_checkout_uses_the_installed_core(checkout: Path, 
     assert (done.returncode, done.stdout) == (0, '{"peak":1505280}\n'), done.stderr
 
 
-def test_a_core_of_another_version_is_refused_and_the_error_names_that_version(
-    checkout: Path, installed_core: Path
-) -> None:
+def test_a_core_of_another_version_is_refused_by_its_version(checkout: Path, installed_core: Path) -> None:
     for note in installed_core.rglob("sources.txt"):
         note.write_text("0" * 64)
     for command in ("plan", "explain"):
-        done = run(
-            checkout, installed_core, "-m", "memplan", command, "examples/mobilenet_v2.csv", "--capacity", "1MiB"
-        )
+        ran = run(checkout, installed_core, "-m", "memplan", command, "examples/mobilenet_v2.csv", "--capacity", "1MiB")
         said = f"the installed memplan {__version__} has other sources; build it with: python -m"
-        assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+        assert (ran.returncode, said in ran.stderr) == (2, True), ran.stderr

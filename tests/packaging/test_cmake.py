@@ -14,17 +14,13 @@ from tests.support.profiled import PROFILED
 
 ROOT = Path(__file__).parents[2]
 MEMPLAN = Path(sys.executable).with_name("memplan")
-pytestmark = [
-    pytest.mark.skipif(shutil.which(program) is None, reason=f"needs {program}") for program in ("cmake", "cc")
-]
+pytestmark = [pytest.mark.skipif(shutil.which(name) is None, reason=f"needs {name}") for name in ("cmake", "cc")]
 pytestmark.append(pytest.mark.skipif(not MEMPLAN.exists(), reason="needs memplan installed as a command"))
 
 
 def cmake(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "CLICOLOR": "0"}
-    return subprocess.run(
-        ["cmake", *arguments], capture_output=True, text=True, timeout=120, check=False, env=environment
-    )
+    return subprocess.run(["cmake", *arguments], capture_output=True, text=True, timeout=120, env=environment)
 
 
 def configure(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -155,7 +151,5 @@ def test_firmware_buffers_are_linked_at_the_planned_addresses(tmp_path: Path) ->
     assert_success(configure(tmp_path, *(f"-DCMAKE_{option}" for option in options), cpu, search))
     assert_success(build(tmp_path))
     elf = Elf((tmp_path / "build" / "firmware").read_bytes())
-    assert {name: elf.symbols[f"arena_buffer_{name}"] for name in ("image", "conv1")} == {
-        "image": 0x20000000,
-        "conv1": 0x20000200,
-    }
+    image, conv1 = (elf.symbols[f"arena_buffer_{name}"] for name in ("image", "conv1"))
+    assert (image, conv1) == (0x20000000, 0x20000200)

@@ -20,14 +20,9 @@ LAST_STAGE = DOCKERFILE[DOCKERFILE.index("FROM scratch AS runtime") :]
 
 def test_every_docker_stage_uses_the_base_image_and_images_are_pinned_by_digest() -> None:
     base, *stages = re.findall(r"^(?:ARG|FROM) .*", DOCKERFILE, re.MULTILINE)
-    assert [line.removeprefix("FROM ") for line in stages] == [
-        "${BASE} AS build",
-        "build AS lean",
-        "${BASE} AS base",
-        "scratch AS runtime",
-        "runtime AS engines",
-        "runtime",
-    ]
+    first = ["${BASE} AS build", "build AS lean", "${BASE} AS base"]
+    last = ["scratch AS runtime", "runtime AS engines", "runtime"]
+    assert [line.removeprefix("FROM ") for line in stages] == first + last
     others = re.findall(r"^ +image: (?!memplan$)(.*)", (ROOT / "docker/compose.yml").read_text(), re.MULTILINE)
     for image in (base, *others):
         assert re.search(r"@sha256:[0-9a-f]{64}$", image)
@@ -77,14 +72,9 @@ def test_files_copied_by_the_docker_build_are_in_its_context() -> None:
 
 
 def test_the_smoke_test_passes_on_a_running_service(server: RunningServer) -> None:
-    url = f"http://127.0.0.1:{server.port}"
-    tried = subprocess.run(
-        ["sh", ROOT / "docker/smoke.sh", url],
-        env=os.environ | {"MEMPLAN_SOLVERS": "auto,cp-sat,highs,cbc"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = ["sh", str(ROOT / "docker/smoke.sh"), f"http://127.0.0.1:{server.port}"]
+    env = os.environ | {"MEMPLAN_SOLVERS": "auto,cp-sat,highs,cbc"}
+    tried = subprocess.run(words, env=env, capture_output=True, text=True)
     assert tried.returncode == 0, tried.stderr
     assert "it plans, verifies and refuses what is wrong" in tried.stdout
 
@@ -92,11 +82,8 @@ def test_the_smoke_test_passes_on_a_running_service(server: RunningServer) -> No
 def test_the_container_script_reports_a_skip_without_its_build_tool(tmp_path: Path) -> None:
     (tmp_path / "project" / "docker").mkdir(parents=True)
     script = shutil.copy(ROOT / "docker/ci.sh", tmp_path / "project" / "docker" / "ci.sh")
-    tried = subprocess.run(["sh", script], capture_output=True, text=True, check=False)
-    assert (tried.returncode, tried.stdout) == (
-        0,
-        "container: skipped, since there is no ../shared/tools/build-image\n",
-    )
+    done = subprocess.run(["sh", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "container: skipped, since there is no ../shared/tools/build-image\n")
 
 
 @pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])

@@ -60,18 +60,14 @@ def linked_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def compile_program(linked: Path, *sources: Path, flags: tuple[str, ...] = ()) -> Path:
-    """Compile a C++ program, link it with the core, and return its path."""
-    made = linked / sources[0].stem
+    exe = linked / sources[0].stem
     include = (f"-I{linked}", f"-I{ADAPTERS}", f"-I{CORE}")
-    run(
-        "c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", *flags, *include, *sources, linked / "memplan.o", "-o", made
-    )
-    return made
+    run("c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", *flags, *include, *sources, linked / "memplan.o", "-o", exe)
+    return exe
 
 
 def code_block(language: str, number: int = 0) -> str:
-    blocks = re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
-    return str(blocks[number])
+    return str(re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)[number])
 
 
 def test_the_command_core_prints_the_folder_of_its_sources(capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,16 +83,8 @@ def test_the_command_core_prints_the_folder_of_its_sources(capsys: pytest.Captur
 
 def test_the_documented_c_program_links_with_only_the_c_library(linked_folder: Path) -> None:
     (linked_folder / "main.c").write_text(code_block("c"))
-    pedantic = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror")
-    run(
-        "cc",
-        *pedantic,
-        f"-I{linked_folder}",
-        linked_folder / "main.c",
-        linked_folder / "memplan.o",
-        "-o",
-        linked_folder / "main",
-    )
+    files = (linked_folder / "main.c", linked_folder / "memplan.o", "-o", linked_folder / "main")
+    run("cc", "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", f"-I{linked_folder}", *files)
     assert run(linked_folder / "main") == f"{TWO}, at least 602112\n"
 
 
@@ -123,9 +111,7 @@ def test_the_documented_program_that_chooses_memories_prints_the_documented_outp
     assert f"```\n{run(linked_folder / 'choose')}```" in PAGE
 
 
-def test_memory_choices_of_the_core_pass_the_check_and_match_brute_force(
-    linked_folder: Path, sanitized_planner: Path
-) -> None:
+def test_memory_choices_of_the_core_pass_and_match_brute_force(linked_folder: Path, sanitized_planner: Path) -> None:
     include = (f"-I{linked_folder}", f"-I{CORE}", f"-I{DRAWN}")
     sources = (PROGRAMS / "choices.cpp", sanitized_planner)
     run("c++", "-std=c++20", *WATCHED, *include, *sources, "-o", linked_folder / "choices")
@@ -183,9 +169,7 @@ def test_cmake_builds_the_core_optimised_by_default(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
-def test_a_cmake_project_uses_the_core_installed_or_from_sources_or_fetched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cmake_uses_the_core_installed_from_sources_or_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prefix = tmp_path / "prefix"
     # Unoptimised and cached, because compiling dominates; unoptimised square roots are function calls.
     monkeypatch.setenv("CMAKE_CXX_COMPILER_LAUNCHER", ";".join(ONCE))
@@ -230,11 +214,8 @@ def test_a_cmake_project_uses_the_core_installed_or_from_sources_or_fetched(
 
 
 def test_adapters_have_at_most_150_lines() -> None:
-    long = {
-        path.name: n
-        for path in ADAPTERS.iterdir()
-        if path.is_file() and (n := len(path.read_text().splitlines())) > 150
-    }
+    lines = {path.name: len(path.read_text().splitlines()) for path in ADAPTERS.iterdir() if path.is_file()}
+    long = {name: count for name, count in lines.items() if count > 150}
     assert long == {}
 
 
@@ -255,9 +236,8 @@ def test_the_llvm_example_places_all_allocations_and_reaches_the_peak_of_solve(l
             for i, (size, alignment, start, end) in enumerate(rows)
         ]
         fixed = [row | {"offset": offset} for row, offset in zip(buffers, offsets, strict=True)]
-        ours = solve(Problem(buffers=buffers), deterministic=True)
         # Pinned buffers that overlap while alive together must be refused.
-        assert solve(Problem(buffers=fixed)).peak == ours.peak, seed
+        assert solve(Problem(buffers=fixed)).peak == solve(Problem(buffers=buffers), deterministic=True).peak, seed
 
 
 def test_the_minimalloc_example_writes_its_solution_and_reports_infeasibility(linked_folder: Path) -> None:
@@ -279,12 +259,9 @@ def test_the_pypto_adapter_plans_its_features_and_reports_infeasible_and_unsuppo
     program = compile_program(linked_folder, PROGRAMS / "pypto.cpp", ADAPTERS / "pypto.cpp")
     said = {line.split()[0]: [*map(int, line.split()[1:])] for line in run(program).splitlines()}
     feasible, infeasible, unsupported = 0, 1, 4
-    assert said["lives"][:3] == [feasible, 96, 0]
-    assert said["separation"][:2] == [feasible, 128]
-    assert said["capacity"][0] == infeasible
-    assert said["colocation"] == [feasible, 96, 0, 32, 32, 0]
-    assert said["penalty"][:3] == [feasible, 160, 0]
-    assert said["penalty-paid"][:3] == [feasible, 128, 7]
+    assert (said["lives"][:3], said["separation"][:2]) == ([feasible, 96, 0], [feasible, 128])
+    assert (said["capacity"][0], said["colocation"]) == (infeasible, [feasible, 96, 0, 32, 32, 0])
+    assert (said["penalty"][:3], said["penalty-paid"][:3]) == ([feasible, 160, 0], [feasible, 128, 7])
     assert said["banks"][0] == unsupported
 
 
@@ -306,8 +283,7 @@ def test_a_model_runs_with_a_plan_of_two_arenas(linked_folder: Path, capfd: pyte
     def result(model: bytes) -> bytes:
         interpreter = runtime.Interpreter.from_bytes(model, arena_size=1 << 20)
         about = interpreter.get_input_details(0)
-        values = np.arange(np.prod(about["shape"])).reshape(about["shape"])
-        interpreter.set_input(values.astype(about["dtype"]), 0)
+        interpreter.set_input(np.arange(np.prod(about["shape"])).reshape(about["shape"]).astype(about["dtype"]), 0)
         interpreter.invoke()
         return bytes(interpreter.get_output(0).tobytes())
 

@@ -109,8 +109,7 @@ def test_every_selector_matches_its_pods() -> None:
 
 def test_an_autoscaled_deployment_does_not_set_its_replica_count() -> None:
     for scaler in objects_of_kind("HorizontalPodAutoscaler").values():
-        target = scaler["spec"]["scaleTargetRef"]
-        assert "replicas" not in DEPLOYMENTS[target["name"]]["spec"]
+        assert "replicas" not in DEPLOYMENTS[scaler["spec"]["scaleTargetRef"]["name"]]["spec"]
         (metric,) = scaler["spec"]["metrics"]
         name = metric["external"]["metric"]["name"]
         assert f"name: {{as: {name}}}" in OPERATIONS
@@ -240,9 +239,7 @@ def test_compose_refers_only_to_defined_services_networks_and_volumes() -> None:
 
 def test_only_the_compose_server_is_reachable_from_outside() -> None:
     assert COMPOSE["networks"]["inside"] == {"internal": True}
-    reached = {
-        name for name, service in COMPOSE["services"].items() if "ports" in service or "outside" in service["networks"]
-    }
+    reached = {name for name, row in COMPOSE["rows"].items() if "ports" in row or "outside" in row["networks"]}
     assert reached == {"server"}
 
 
@@ -286,9 +283,7 @@ def test_the_dashboard_has_the_fields_that_grafana_reads() -> None:
     picture = (ROOT / "docs" / "dashboard.svg").read_text()
     assert [panel["title"] for panel in panels if f">{panel['title']}</text>" not in picture] == []
     assert (source["name"], source["type"], len({panel["id"] for panel in panels})) == ("source", "datasource", 12)
-    places = {
-        (cell["x"] + x, cell["y"] + y) for cell in (p["gridPos"] for p in panels) for x in range(8) for y in range(7)
-    }
+    places = {(at["x"] + x, at["y"] + y) for at in (p["gridPos"] for p in panels) for x in range(8) for y in range(7)}
     assert len(places) == 12 * 56, "panels must not overlap"
     assert max(x for x, _ in places) < 24
     for panel in panels:

@@ -35,11 +35,8 @@ BATCHED = onnx_models.model([onnx_models.node("Relu", "x", "y")], _ROWS[:1], _RO
 def blocks(page: str, language: str) -> list[str]:
     """Return the code blocks of a page in a language; for "", the blocks without a language."""
     text = (DOCS / page).read_text(encoding="utf-8")
-    return [
-        code
-        for named, code in re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-        if named == language
-    ]
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    return [code for named, code in found if named == language]
 
 
 def run_page(page: str, without: str = "", **names: Any) -> dict[str, Any]:
@@ -81,10 +78,8 @@ def test_python_examples_of_cascades_md_run_as_shown(monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(ROOT)
     # Checking all 15 points takes 12 s, so `check=True` is removed; other tests check smaller networks.
     points = run_page("cascades.md", without=", check=True")["answer"].points
-    assert [(point.peak, round(100 * (point.macs_ratio - 1), 2)) for point in (points[0], points[-1])] == [
-        (268_896, 0.0),
-        (195_320, 8.53),
-    ]
+    ends = [(point.peak, round(100 * (point.macs_ratio - 1), 2)) for point in (points[0], points[-1])]
+    assert ends == [(268_896, 0.0), (195_320, 8.53)]
 
 
 def test_python_examples_of_service_md_run_as_shown(problem: Problem, server: RunningServer) -> None:
@@ -133,14 +128,12 @@ def commands(page: str, language: str = "") -> list[list[str]]:
     return [shlex.split(line, comments=True)[1:] for line in written]
 
 
+CHECK = "check model.tflite --budget 256KiB --baseline memory.json -o memory.md -o memory.xml"
+SAVE = "check models/kws.tflite --budgets budgets.toml --save-baseline models/kws.memory.json"
 BEFORE = {
     "liveness examples/operations.json --plan plan.json": ["plan problem.json -o plan.json"],
-    "check model.tflite --budget 256KiB --baseline memory.json -o memory.md -o memory.xml": [
-        "check model.tflite --save-baseline memory.json"
-    ],
-    "check models --budgets budgets.toml": [
-        "check models/kws.tflite --budgets budgets.toml --save-baseline models/kws.memory.json"
-    ],
+    CHECK: ["check model.tflite --save-baseline memory.json"],
+    "check models --budgets budgets.toml": [SAVE],
     "convert problem.json plan.json -o arena.c": ["plan problem.json -o plan.json"],
 }
 """Commands that must run before certain commands of the pages."""
@@ -206,7 +199,6 @@ def test_the_commands_of_a_documentation_page_succeed(model_folder: Path, page: 
 
 
 def sessions(page: Path) -> list[tuple[str, str]]:
-    """Return the commands after `$` on a page, each with the output below it."""
     every = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     steps = [step for named, code in every if not named and code.startswith("$ ") for step in code[2:].split("\n$ ")]
     return [(line, shown) for line, _, shown in (step.partition("\n") for step in steps)]
@@ -216,9 +208,7 @@ SHOWING = [page for page in (ROOT / "README.md", *(DOCS / name for name in PAGES
 
 
 @pytest.mark.parametrize("page", SHOWING, ids=lambda page: page.name)
-def test_the_commands_of_a_documentation_page_print_the_shown_output(
-    model_folder: Path, capfd: pytest.CaptureFixture[str], page: Path
-) -> None:
+def test_commands_print_what_a_page_shows(model_folder: Path, capfd: pytest.CaptureFixture[str], page: Path) -> None:
     OWN_FILES.get(page.name, lambda: None)()
     for line, shown in sessions(page):
         program, *arguments = shlex.split(line)
@@ -249,13 +239,9 @@ def test_documentation_pages_show_more_than_35_runnable_commands() -> None:
 
 
 def named_commands(page: Path) -> list[str]:
-    """Return every command on a page, without the brackets of optional parts."""
     text = page.read_text(encoding="utf-8")
-    shown = [
-        line
-        for block in re.findall(r"^```\w*\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-        for line in block.split("\n")
-    ]
+    found = re.findall(r"^```\w*\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    shown = [line for block in found for line in block.split("\n")]
     lines = re.findall(r"`(memplan [a-z][^`\n]*)`", text) + [line for line in shown if line.startswith("memplan ")]
     return [re.sub(r"[\[\]]", "", re.split(r"\s{2,}|\s[#>]\s", line)[0]) for line in lines]
 

@@ -22,7 +22,6 @@ def modules(folder: Path) -> Iterator[ast.Module]:
 
 
 def imports(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield each import in a folder's modules as (module, imported name)."""
     for tree in modules(folder):
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.module:
@@ -52,8 +51,7 @@ def test_an_extension_has_a_readme_of_at_most_40_lines_and_bounded_code_size(nam
 
 def test_the_certificate_checkers_import_only_the_standard_library() -> None:
     used = {module.partition(".")[0] for module, _ in imports(ROOT / "checkers")}
-    local = {path.stem for path in (ROOT / "checkers").glob("*.py")}
-    assert used - local <= sys.stdlib_module_names
+    assert used - {path.stem for path in (ROOT / "checkers").glob("*.py")} <= sys.stdlib_module_names
 
 
 @pytest.mark.parametrize(
@@ -102,9 +100,7 @@ def functions_by_text(tree: ast.Module) -> list[str]:
         if node.value.startswith(tuple(f"memplan.{room}." for room in ABOVE))
     ]
     rows = [text for call in calls_of(tree, "import_object") for text in texts_in(call)]
-    return (
-        modules + rows + [text for call in calls_of(tree, "extensions") for text in texts_in(call) if text == "hooks"]
-    )
+    return modules + rows + [one for call in calls_of(tree, "extensions") for one in texts_in(call) if one == "hooks"]
 
 
 def test_each_declared_hook_has_one_function_and_each_function_a_hook() -> None:

@@ -111,10 +111,8 @@ def test_a_plugin_that_cannot_be_imported_is_named_and_skipped(tmp_path: Path) -
     (tmp_path / "broken" / "broken").mkdir(parents=True)
     (tmp_path / "broken" / "broken" / "__init__.py").touch()
     (tmp_path / "broken" / "pyproject.toml").write_text(BROKEN)
-    program = (
-        "from memplan.api.cli.main import main; main(['plan', 'examples/mobilenet_v2.csv', '-q']); main(['solvers'])"
-    )
-    done = run_with(install(tmp_path / "broken", tmp_path / "site"), program)
+    code = "from memplan.api.cli.main import main; main(['plan', 'examples/mobilenet_v2.csv', '-q']); main(['solvers'])"
+    done = run_with(install(tmp_path / "broken", tmp_path / "site"), code)
     assert '"status":"optimal"' in done.stdout
     reason = "cannot be imported: ModuleNotFoundError: No module named 'broken_of_memplan'"
     assert f"systems gone of broken 2.0: is left out, as it {reason}" in done.stderr

@@ -99,13 +99,11 @@ def list_files(*patterns: str) -> list[str]:
 
 
 def remove_code(text: str) -> str:
-    """Return a page without its code blocks."""
     return re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
 
 
 @cache
 def anchors(page: Path) -> frozenset[str]:
-    """Return the anchors that a code host derives from a page's headings: lower case, hyphens for spaces."""
     headings = re.findall(r"^#+ (.*)$", remove_code(page.read_text(encoding="utf-8")), re.MULTILINE)
     return frozenset(re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings)
 
@@ -135,14 +133,10 @@ def test_documentation_pages_named_in_sources_exist() -> None:
 
 
 def test_source_files_named_in_the_documentation_exist() -> None:
-    named = {
-        (page, file)
-        for page in ["CONTRIBUTING.md", *list_files("docs/*.md")]
-        for file in re.findall(
-            r"`([\w-]+/[\w/-]+\.(?:cpp|c|hpp|js|ml|py|v))\b", (ROOT / page).read_text(encoding="utf-8")
-        )
-        if not re.search("NAME|KIND", file)
-    }
+    source = r"`([\w-]+/[\w/-]+\.(?:cpp|c|hpp|js|ml|py|v))\b"
+    texts = {page: (ROOT / page).read_text(encoding="utf-8") for page in ["CONTRIBUTING.md", *list_files("docs/*.md")]}
+    named = {(page, file) for page, text in texts.items() for file in re.findall(source, text)}
+    named = {(page, file) for page, file in named if not re.search("NAME|KIND", file)}
     assert len(named) > 100
     files = [f"/{file}" for file in list_files()]
     assert sorted(pair for pair in named if not any(file.endswith(f"/{pair[1]}") for file in files)) == []

@@ -9,12 +9,12 @@ import yaml
 from lab import platforms, release
 from lab.support import rehearsal
 
+Captured = pytest.CaptureFixture[str]
+Patch = pytest.MonkeyPatch
 WORKFLOWS = sorted((Path(__file__).parents[2] / ".github" / "workflows").glob("*.yml"))
 
 
-def test_a_platform_that_is_not_tried_fails_unless_it_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_platform_not_tried_fails_unless_named(tmp_path: Path, monkeypatch: Patch, capsys: Captured) -> None:
     monkeypatch.setattr(platforms, "COMPILER", ["true"])
     tags = list(release.TARGETS.values())
     assert platforms.main([str(tmp_path)]) == 1
@@ -24,16 +24,14 @@ def test_a_platform_that_is_not_tried_fails_unless_it_is_named(
     assert platforms.main([str(tmp_path), *named]) == 0
 
 
-def test_platforms_cannot_be_tried_without_the_compiler(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_platforms_cannot_be_tried_without_the_compiler(tmp_path: Path, monkeypatch: Patch, capsys: Captured) -> None:
     monkeypatch.setattr(platforms, "COMPILER", ["false"])
     with pytest.raises(SystemExit, match="2"):
         platforms.main([str(tmp_path)])
     assert "needs ziglang: pip install" in capsys.readouterr().err
 
 
-def test_a_release_of_another_tag_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_release_of_another_tag_is_refused(tmp_path: Path, capsys: Captured) -> None:
     with pytest.raises(SystemExit, match="2"):
         release.main([str(tmp_path), "--tag", "v0.0.0"])
     assert "--tag: must be v" in capsys.readouterr().err
@@ -45,8 +43,8 @@ def test_a_file_that_is_too_large_or_refers_to_a_url_is_a_fault(tmp_path: Path) 
     assert list(release.faults(large)) == [f"{large.name}: must have at most 6,000,000 bytes, got 6,000,001"]
 
 
-def test_a_rehearsal_fails_where_a_step_fails_or_cannot_be_run_unless_it_is_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+def test_a_rehearsal_fails_where_a_step_fails_or_is_missing(
+    tmp_path: Path, monkeypatch: Patch, capfd: Captured
 ) -> None:
     steps = rehearsal.steps_of((release.ROOT / "RELEASING.md").read_text(encoding="utf-8"))
     assert (list(steps), set(rehearsal.NEEDS) < set(steps)) == ([*range(1, 11)], True)

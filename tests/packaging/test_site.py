@@ -57,8 +57,7 @@ def test_every_document_becomes_a_site_page_without_third_party_scripts_or_fonts
 @pytest.mark.slow
 def test_the_python_page_of_the_site_lists_every_public_name(site: Path) -> None:
     page = (site / "python" / "index.html").read_text(encoding="utf-8")
-    missing = [name for name in memplan.__all__ if name[0] != "_" and f">{name}<a" not in page]
-    assert missing == []
+    assert [name for name in memplan.__all__ if name[0] != "_" and f">{name}<a" not in page] == []
     assert "may_share</code></td>" in page
 
 

@@ -60,13 +60,11 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def content(wheel: Path) -> dict[str, bytes]:
-    """Return the contents of the files in a wheel, by name, without the wheel's own list of files."""
     with zipfile.ZipFile(wheel) as archive:
         return {name: archive.read(name) for name in archive.namelist() if name != f"{ABOUT}/RECORD"}
 
 
 def tracked_files() -> set[str]:
-    """Return the version-controlled files of the package, as their paths in the wheel."""
     listed = subprocess.run(
         ["git", "ls-files", "memplan", *LINKED.values()], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout.split()
@@ -87,12 +85,8 @@ def _place_in_package(name: str) -> str:
 def test_the_wheel_contains_one_package_and_the_command(wheel: Path) -> None:
     names = content(wheel)
     assert {name.partition("/")[0] for name in names} == {"memplan", ABOUT}
-    assert {
-        "memplan/py.typed",
-        "memplan/solvers/core/pack.hpp",
-        "memplan/api/cli/main.py",
-        "memplan/api/store/schema.py",
-    } <= set(names)
+    needed = {"py.typed", "solvers/core/pack.hpp", "api/cli/main.py", "api/store/schema.py"}
+    assert {f"memplan/{name}" for name in needed} <= set(names)
     assert b"memplan = memplan.api.cli.main:main" in names[f"{ABOUT}/entry_points.txt"]
 
 
@@ -114,11 +108,9 @@ def test_the_wheel_metadata_has_no_direct_references_and_only_absolute_links(whe
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="this is no checkout")
 def test_the_wheel_contains_exactly_the_files_in_version_control(wheel: Path) -> None:
-    made = {
-        f"memplan/{place.relative_to(ROOT)}"
-        for folder in folders(ROOT)
-        for place in (library_of(folder), library_of(folder).with_name("sources.txt"))
-    }
+    libraries = [library_of(folder) for folder in folders(ROOT)]
+    places = [place for path in libraries for place in (path, path.with_name("sources.txt"))]
+    made = {f"memplan/{place.relative_to(ROOT)}" for place in places}
     assert {name for name in content(wheel) if name.startswith("memplan/")} == tracked_files() | made
 
 
@@ -176,7 +168,6 @@ def site_of(environment: Path) -> Path:
 
 
 def pip(environment: Path, *arguments: str) -> None:
-    """Run pip install in an environment with these arguments, ignoring the user's pip configuration."""
     command = [sys.executable, "-m", "pip", "--isolated", "--python", str(python_of(environment)), "install"]
     settings = {name: value for name, value in clean_environment().items() if not name.startswith("PIP_")}
     done = subprocess.run([*command, "-q", *arguments], env=settings, capture_output=True, text=True, check=False)
@@ -208,10 +199,7 @@ def test_readme_and_getting_started_examples_run_from_an_installed_wheel(environ
 
 
 def run(environment: Path, folder: Path, command: list[str]) -> None:
-    """Run a command of a page, and assert that it succeeds or reports infeasibility."""
-    done = subprocess.run(
-        command, cwd=folder, env=clean_environment(), capture_output=True, text=True, check=False, timeout=200
-    )
+    done = subprocess.run(command, cwd=folder, env=clean_environment(), capture_output=True, text=True, timeout=200)
     assert done.returncode == 0 or "infeasible" in done.stdout, (command, done.stdout, done.stderr)
 
 

@@ -124,7 +124,6 @@ print("held")
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a copy of the packages to which the toy constraint kinds are added."""
     folder = tmp_path_factory.mktemp("extended")
     copy_packages(folder)
     extend(folder, PATCH)

@@ -177,7 +177,6 @@ print("held")
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a copy of the packages and tests to which the toy constraint kind is added."""
     folder = tmp_path_factory.mktemp("paired")
     copy_packages(folder, "tests", "examples/problems")
     extend(folder, PATCH)

@@ -19,6 +19,7 @@ C = {"id": "c", "size": 2, "start": 2, "end": 4}
 
 
 PAGED = {"pools": [{"name": "x", "bank_size": 8}]}
+TWICE = [{"buffers": ["a", "b"], "weight": 2}, {"buffers": ["b", "a"], "weight": 0.5}]
 
 
 def problem(*buffers: dict[str, Any], **fields: Any) -> Problem:
@@ -62,15 +63,7 @@ def problem(*buffers: dict[str, Any], **fields: Any) -> Problem:
         (problem(A, C, bank=[{"buffers": ["a", "c"]}], **PAGED), (10,)),
         (problem(A, B, bank=[{"buffers": ["a", "b"], "weight": 2}], **PAGED), (7,)),
         (problem(A, B, bank=[{"buffers": ["a", "b"], "weight": 2}], objective="cost", **PAGED), (0.0, 11)),
-        (
-            problem(
-                *(A, B),
-                bank=[{"buffers": ["a", "b"], "weight": 2}, {"buffers": ["b", "a"], "weight": 0.5}],
-                objective="cost",
-                pools=[{"name": "x", "bank_size": 8, "size": 9}],
-            ),
-            (2.5, 7),
-        ),
+        (problem(A, B, bank=TWICE, objective="cost", pools=[{"name": "x", "bank_size": 8, "size": 9}]), (2.5, 7)),
         (problem(A, B, C, together=[["a", "c"]], pools=[{"name": "x", "size": 6}, {"name": "y"}]), (3, 4)),
         (problem(A, B, together=[["a", "b"]], pools=[{"name": "x", "size": 6}, {"name": "y"}]), (7, 0)),
     ],
@@ -145,10 +138,8 @@ def touches_common_bank(value: Problem, first: Placement, a: Buffer, second: Pla
 
 def test_the_minimum_total_may_be_below_the_sum_of_the_optimal_score() -> None:
     """Using less of y raises the end in x by more, because x has a worse alignment."""
-    pools = [{"name": "x", "base_address": 1, "alignment": 16}, {"name": "y"}]
-    value = problem(A, pools=pools)
-    assert best_score(value) == (0, 19)
-    assert min_total(value) == 4
+    value = problem(A, pools=[{"name": "x", "base_address": 1, "alignment": 16}, {"name": "y"}])
+    assert (best_score(value), min_total(value)) == ((0, 19), 4)
 
 
 @pytest.mark.parametrize(

@@ -35,20 +35,17 @@ def body_of(question: Question[Any]) -> dict[str, Any]:
 
 
 def remove_times(content: str | bytes) -> Any:
-    """Return a JSON answer without its durations."""
     value = json.loads(content)
     return {name: field for name, field in value.items() if name not in TIMES} if isinstance(value, dict) else value
 
 
 def arguments_of(question: Question[Any], body: dict[str, Any], folder: Path) -> list[str]:
-    """Return the command line that asks the same question with the same options as a request body."""
     arguments = [question.name]
     values = read_question(question, body)
     for each in question.inputs:
         if each.from_file is not None and each.name in values:
             path = folder / f"{each.name}.json"
-            content = values[each.name] if each.takes_bytes else json.dumps(body[each.name]).encode()
-            path.write_bytes(content)
+            path.write_bytes(values[each.name] if each.takes_bytes else json.dumps(body[each.name]).encode())
             arguments += [flags_of(each.name)[0], str(path)] if each.named_by_flag else [str(path)]
         elif each.name in values:
             arguments += [part for text in TEXTS[each.name] for part in (flags_of(each.name)[0], text)]
@@ -66,14 +63,11 @@ def arguments_of(question: Question[Any], body: dict[str, Any], folder: Path) ->
 
 
 @pytest.mark.parametrize("name", list(QUESTIONS))
-def test_all_entrances_give_the_same_answer_to_a_question(
-    name: str, server: RunningServer, tmp_path: Path, capfd: Captured
-) -> None:
+def test_all_entrances_give_the_same_answer(name: str, server: RunningServer, tmp_path: Path, capfd: Captured) -> None:
     question = QUESTIONS[name]
     body = body_of(question)
     values, options = read_question(question, body), read_body_options(question, body, {})
-    function = getattr(memplan, question.function.__name__)
-    python = remove_times(question.write(function(**values, options=options)))
+    python = remove_times(question.write(getattr(memplan, question.function.__name__)(**values, options=options)))
 
     answer = server.client.post(question.path, json=body)
     assert answer.status_code == 200, answer.text
@@ -158,8 +152,7 @@ def rows() -> Iterator[tuple[str, str]]:
 def test_an_option_without_effect_is_refused_with_the_option_that_it_requires(name: str, option: str) -> None:
     model: Any = QUESTIONS[name].options
     partners = model.needs[option]
-    rule = f"^{option}: applies only with {' or '.join(partners)}, got "
-    with pytest.raises(OptionError, match=rule):
+    with pytest.raises(OptionError, match=f"^{option}: applies only with {' or '.join(partners)}, got "):
         model(**{option: _OTHERS[option]}).refuse_idle({"problem"})
     model(**{option: model.model_fields[option].get_default()}).refuse_idle({"problem"})
     for partner in partners:

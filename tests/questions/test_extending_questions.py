@@ -101,23 +101,20 @@ print("padded")
 
 def test_the_guides_list_the_files_to_change_for_a_question_and_a_reading_option() -> None:
     assert guide("How to add a question") == {"questions/NAME/NAME.py", "questions/__init__.py", "memplan/__init__.py"}
-    assert guide("How to add an option for reading models") == {
-        "planner/foreign/model_options.py",
-        "runtimes/NAME/reader.py",
-    }
+    needed = {"planner/foreign/model_options.py", "runtimes/NAME/reader.py"}
+    assert guide("How to add an option for reading models") == needed
 
 
 def test_a_toy_question_is_answered_on_every_entrance(tmp_path: Path) -> None:
     copy_packages(tmp_path)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     rows = "OWN_ROWS: Mapping[str, Row] = {\n"
-    row = '    "count": Row("memplan.questions.count.count:QUESTION"),\n'
     extend(
         tmp_path,
         {
             "questions/count/__init__.py": [("", '"""The question `count`."""\n')],
             "questions/count/count.py": [("", COUNT)],
-            "questions/__init__.py": [(rows, rows + row)],
+            "questions/__init__.py": [(rows, rows + '    "count": Row("memplan.questions.count.count:QUESTION"),\n')],
         },
     )
     done = run_beside(tmp_path, CALLS, str(tmp_path))

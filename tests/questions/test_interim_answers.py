@@ -38,7 +38,6 @@ class StoppedError(Exception):
 
 
 def noted_answers(name: str, most: int) -> list[Any]:
-    """Run a question until it has recorded `most` interim answers, and return them."""
     question, found = QUESTIONS[name], list[Any]()
     names = {each.name for each in question.inputs}
     example = dict(question.example)
@@ -86,8 +85,7 @@ def test_a_verdict_lists_the_checks_that_were_not_done_in_time() -> None:
 
 
 def test_a_plan_to_keep_is_noted_before_the_search_for_a_better_one() -> None:
-    rows = [{"id": k, "size": 8, "start": 0, "end": 1} for k in range(60)]
-    problem = Problem.model_validate({"buffers": rows})
+    problem = Problem.model_validate({"buffers": [{"id": k, "size": 8, "start": 0, "end": 1} for k in range(60)]})
     places: dict[int | str, int] = {k: 8 * (59 - k) for k in range(60)}
     found = list[Plan]()
 

@@ -136,31 +136,23 @@ def test_the_verdict_on_a_plan_is_of_its_pieces(plan: memplan.Plan) -> None:
 
 
 CHANGES: list[tuple[str, Any]] = [
-    ("moves", {"lead": 1}),
-    ("moves", {"bytes_per_step": 64}),
-    ("moves", False),
+    *(("moves", value) for value in ({"lead": 1}, {"bytes_per_step": 64}, False)),
     ("direct", True),
-    ("accesses", [0, 3]),
-    ("accesses", [0, {"time": 4, "kind": "write"}]),
-    ("given", "sram"),
-    ("kept_in", "psram"),
+    *(("accesses", value) for value in ([0, 3], [0, {"time": 4, "kind": "write"}])),
+    *(("given", "sram"), ("kept_in", "psram")),
 ]
 
 
 @pytest.mark.parametrize(("field", "value"), CHANGES)
 def test_hashes_tell_problems_with_moves_apart(field: str, value: Any) -> None:
-    other = {
-        **ASKED,
-        "pools": [dict(row) for row in ASKED["pools"]],
-        "buffers": [dict(row) for row in ASKED["buffers"]],
-    }
+    copy = {**ASKED, "pools": [dict(row) for row in ASKED["pools"]], "buffers": [dict(row) for row in ASKED["buffers"]]}
     if field == "moves":
-        other["moves"] = value
+        copy["moves"] = value
         if not value:
-            del other["pools"][1]["direct"]
+            del copy["pools"][1]["direct"]
     else:
-        (other["pools"][1] if field == "direct" else other["buffers"][0])[field] = value
-    assert problem_hash(Problem.model_validate(other)) != problem_hash(PROBLEM)
+        (copy["pools"][1] if field == "direct" else copy["buffers"][0])[field] = value
+    assert problem_hash(Problem.model_validate(copy)) != problem_hash(PROBLEM)
     assert problem_hash(Problem.model_validate({**ASKED, "moves": {"lead": 0}})) == problem_hash(PROBLEM)
 
 

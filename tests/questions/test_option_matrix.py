@@ -22,6 +22,7 @@ from tests.support.option_matrix import (
     values_of,
 )
 
+Captured = pytest.CaptureFixture[str]
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -43,9 +44,7 @@ def test_each_option_of_a_question_has_a_value_in_the_option_matrix() -> None:
 
 
 _POOLS = [{"name": "fast", "size": 128, "cost": 1}, {"name": "slow", "cost": 4}]
-_ROWS = [
-    {"id": name, "size": size, "start": 0, "end": 3, "traffic": k} for name, size, k in (("a", 96, 1), ("b", 64, 9))
-]
+_ROWS = [{"id": key, "size": size, "start": 0, "end": 3, "traffic": k} for key, size, k in (("a", 96, 1), ("b", 64, 9))]
 _OF_SEVERAL: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "plan": ({}, {}),
     "check": ({}, {"budgets": ("slow=1KiB",)}),
@@ -87,20 +86,17 @@ _TIMES = re.compile(r'"(\w+_s|stop_reason)": ?[^,}]+|[0-9.]+ s\b')
 @pytest.mark.parametrize("file", ["json", "other"])
 @pytest.mark.parametrize("name", [name for name, options in OWN.items() if options])
 def test_no_option_of_a_command_is_silently_ignored(
-    name: str, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    name: str, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Captured
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    example, fields = (
-        EXAMPLES[_OF_JSON.get(name, "json") if file == "other" else file],
-        QUESTIONS[name].options.model_fields,
-    )
+    example = EXAMPLES[_OF_JSON.get(name, "json") if file == "other" else file]
+    fields = QUESTIONS[name].options.model_fields
     Path(example.name).write_bytes(example.data)
     dims = [word for row in example.dims.items() for word in ("--dim", "{}={}".format(*row))]
     if name == "verify":
         assert main(["plan", example.name, "-o", "plan.json", "-q"]) == 0
 
     def answer(words: list[str]) -> tuple[int, str, str, list[bytes]]:
-        """Run the command, and return its exit status, what it prints without times, and what it writes."""
         status = main([name, example.name, *_NEEDED.get(name, []), *(dims if name != "shapes" else []), *words])
         out, err = capfd.readouterr()
         written = [path.read_bytes() for path in sorted(Path().glob("out*"))]
@@ -110,15 +106,12 @@ def test_no_option_of_a_command_is_silently_ignored(
     assert file == "json" or (plain[0] != 2, answer([])) == (True, plain)
     for option in (OWN[name].keys() - BOUNDS.get(name, set()) - {"to"}) if plain[0] != 2 else ():
         values = OWN[name][option] if isinstance(OWN[name][option], tuple) else (OWN[name][option],)
-        flag = flag_of(option, fields[option])
-        silent += [option] if answer([*parameter_words(flag, list(values))]) == plain else []
+        silent += [option] if answer([*parameter_words(flag_of(option, fields[option]), list(values))]) == plain else []
     assert silent == []
 
 
 @pytest.mark.parametrize("line", ["plan", "explain", "order", "cascade --time-limit 1", "sweep --size 1KiB:2KiB:1KiB"])
-def test_a_target_that_changes_no_answer_is_told(
-    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unused_target_is_told(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Captured) -> None:
     monkeypatch.chdir(tmp_path)
     Path("m.tflite").write_bytes(EXAMPLES["tflite"].data)
     name, *more = line.split()

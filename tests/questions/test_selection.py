@@ -17,6 +17,7 @@ from memplan.questions import QUESTIONS
 from memplan.questions.question.selection import Selection
 from tests.support.server import RunningServer
 
+Captured = pytest.CaptureFixture[str]
 PROBLEM: dict[str, Any] = {
     "buffers": [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 32, "start": 2, "end": 5}]
 }
@@ -48,7 +49,7 @@ def test_select_fields_returns_the_named_fields_of_an_answer() -> None:
         memplan.select_fields(plan, fields=["peaks"])
 
 
-def test_the_flag_format_selects_printed_fields_of_an_answer(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_flag_format_selects_printed_fields_of_an_answer(tmp_path: Path, capfd: Captured) -> None:
     problem, plan = tmp_path / "p.json", tmp_path / "plan.json"
     problem.write_text(json.dumps(PROBLEM))
     assert main(["plan", str(problem), "--format", "status,peak", "-o", str(plan), "--quiet"]) == 0
@@ -86,10 +87,8 @@ def test_an_unknown_field_of_an_answer_is_refused_with_the_list_of_fields(server
     assert "passed, subject, status," in answer.json()["detail"]
     assert answer.json()["detail"].endswith('got "pased" (did you mean passed?)')
     answer = server.client.post("/v1/plan?fields=peak", json=PROBLEM, headers={"accept": "text/csv"})
-    assert (answer.status_code, answer.json()["detail"]) == (
-        422,
-        'fields, fail: must be left out unless the answer is application/json, got "text/csv"',
-    )
+    rule = 'fields, fail: must be left out unless the answer is application/json, got "text/csv"'
+    assert (answer.status_code, answer.json()["detail"]) == (422, rule)
     inside = server.client.post("/v1/check", json={"problem": PROBLEM, "options": {"fields": ["peak"]}})
     assert "belongs in the query, as ?fields=status,peak" in inside.json()["detail"]
 
@@ -127,7 +126,7 @@ def test_commands_about_a_plan_use_its_recorded_reading_options(folder: Path, li
         assert (kept["stayed"], kept["moved"]) == (2, 0)
 
 
-def test_advice_about_a_plan_repeats_its_reading_options(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_advice_about_a_plan_repeats_its_reading_options(folder: Path, capfd: Captured) -> None:
     main(["plan", "p.json", "--capacity", "64", "-o", "none.json", "-q"])
     assert main(["convert", "p.json", "none.json", "--to", "c"]) == 2
     said = capfd.readouterr().err
@@ -138,9 +137,7 @@ def test_advice_about_a_plan_repeats_its_reading_options(folder: Path, capfd: py
 @pytest.mark.parametrize(
     "line", ["plan p.json --keep bare.json", "convert p.json bare.json --to c", "verify p.json bare.json"]
 )
-def test_a_plan_without_recorded_options_is_refused_and_the_error_names_the_missing_option(
-    folder: Path, line: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_plan_without_recorded_options_is_refused_by_their_name(folder: Path, line: str, capfd: Captured) -> None:
     plan = json.loads(Path("plan.json").read_text())
     Path("bare.json").write_text(json.dumps({name: plan[name] for name in plan if name != "read_with"}))
     assert main(line.split()) in (2, 3)
@@ -161,9 +158,7 @@ def test_calls_about_a_plan_use_its_recorded_reading_options() -> None:
     assert answer_request("verify", {"problem": problem, "plan": plan})["valid"]
 
 
-def test_the_record_of_how_a_problem_was_read_stands_in_the_problem_and_in_its_plans(
-    folder: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_record_of_how_a_problem_was_read_stands_in_it_and_its_plans(folder: Path, capfd: Captured) -> None:
     full = memplan.read_problem("full.json")
     plan = memplan.solve(full)
     assert full.read_with is not None

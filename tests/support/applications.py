@@ -9,7 +9,6 @@ Windows = dict[str, tuple[float, float]]
 
 
 def draw_application(seed: int) -> dict[str, Any]:
-    """Draw an application of two to four models and at most seven buffers."""
     chance, left = random.Random(seed), 7
     names = "abcd"[: chance.randint(2, 4)]
     models: dict[str, Any] = {}
@@ -39,7 +38,6 @@ def draw_application(seed: int) -> dict[str, Any]:
 
 
 def conflicts_of(application: dict[str, Any]) -> tuple[dict[str, int], set[frozenset[str]]]:
-    """Return the buffers' sizes by full name, and the pairs of buffers that may be alive together."""
     models = application["models"]
     size = {f"{name}/{row['id']}": row["size"] for name, model in models.items() for row in model["buffers"]}
     before = {name: set(application.get("after", {}).get(name, ())) for name in models}

@@ -16,7 +16,6 @@ _LARGEST = 2**62
 
 
 def _scale_to_limit(data: Data, rng: random.Random) -> Data:
-    """Return a copy of a problem scaled so that its total size nearly reaches or exceeds the address space."""
     largest = max(row["size"] for row in data["buffers"]) or 1
     return scale(data, _LARGEST // (largest * rng.choice((1, 1, 2, 3, 5))) or 1)
 

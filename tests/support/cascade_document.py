@@ -157,8 +157,7 @@ class Interpreter:
                     self.taken[self.makes[v][0]][..., some] = value[..., some]
         if is_summed:
             rows, columns = ((0, size) for size in self.expected[self.tensors[out]].shape[:2])
-            total = sums + pattern_of(self.graph, self.origins[last], rows, columns)
-            self.whole_tensor(out)[:] = total & 255
+            self.whole_tensor(out)[:] = (sums + pattern_of(self.graph, self.origins[last], rows, columns)) & 255
             self.taken.get(out, self.whole_tensor(out))[:] = self.whole_tensor(out)
 
     def bytes_of(self, tensor: int, channels: Span, top: int) -> slice:
@@ -178,11 +177,8 @@ class Interpreter:
             row = self.told["tensors"][self.tensors[number]]
             found = np.zeros((row["rows"], row["columns"], row["pixel"]), np.uint8)
             some = self.bytes_of(number, channels, top)
-            held = (
-                buffers[number][..., : some.stop - some.start]
-                if number in buffers
-                else self.whole_tensor(number)[..., some]
-            )
+            is_held, width = number in buffers, some.stop - some.start
+            held = buffers[number][..., :width] if is_held else self.whole_tensor(number)[..., some]
             found[..., some] = held
             return found[slice(*rows), slice(*columns)]
 

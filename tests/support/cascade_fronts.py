@@ -18,7 +18,6 @@ Costs = tuple[int, ...]
 
 
 def beats(one: Costs, other: Costs) -> bool:
-    """Return True if one cost vector dominates another: it differs and is not worse in any cost."""
     return one != other and all(a <= b for a, b in zip(one, other, strict=True))
 
 
@@ -63,11 +62,9 @@ def beaten(seed: int) -> list[Costs]:
         is_striped = all(graph.operations[v].role == "striped" for v in inner)
         if not is_striped or graph.operations[end - 1].role == "barrier" or any(r and r[0] >= end for r in read_early):
             continue
-        size = driving_tensor(graph, end - 1).rows
-        for height, kind in product(range(1, size) or (1,), (KIND_ROWS, KIND_AGAIN)):
+        for height, kind in product(range(1, driving_tensor(graph, end - 1).rows) or (1,), (KIND_ROWS, KIND_AGAIN)):
             row = [first, end, 0, 0, 0, 0, kind, height, 0, 0]
-            region = region_of(graph, options, row)
-            if _is_within(graph, region):
+            if _is_within(graph, region_of(graph, options, row)):
                 peak, costs = peak_of_region(graph, options, row)
                 rows.append([first, end, peak, *costs, *row[6:]])
     every = np.array(sorted(rows, key=lambda row: (row[1], row[0])), np.int64)

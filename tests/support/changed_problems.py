@@ -12,8 +12,7 @@ Id = int | str
 
 
 def rows_of(problem: Problem) -> dict[str, Any]:
-    found: dict[str, Any] = problem.model_dump(mode="json", exclude_defaults=True)
-    return found
+    return dict(problem.model_dump(mode="json", exclude_defaults=True))
 
 
 def change_problem(problem: Problem, seed: int, share: float, step: int = 1) -> Problem:

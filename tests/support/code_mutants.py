@@ -11,21 +11,15 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
 Case = TypeVar("Case")
+_OPPOSITES: tuple[tuple[type[ast.AST], type[ast.AST]], ...] = (
+    *((ast.Eq, ast.NotEq), (ast.In, ast.NotIn), (ast.Is, ast.IsNot), (ast.And, ast.Or), (ast.Add, ast.Sub)),
+)
 _TURNED: dict[type[ast.AST], tuple[type[ast.AST], ...]] = {
     ast.Lt: (ast.GtE, ast.LtE),
     ast.LtE: (ast.Gt, ast.Lt),
     ast.Gt: (ast.LtE, ast.GtE),
     ast.GtE: (ast.Lt, ast.Gt),
-    ast.Eq: (ast.NotEq,),
-    ast.NotEq: (ast.Eq,),
-    ast.In: (ast.NotIn,),
-    ast.NotIn: (ast.In,),
-    ast.Is: (ast.IsNot,),
-    ast.IsNot: (ast.Is,),
-    ast.And: (ast.Or,),
-    ast.Or: (ast.And,),
-    ast.Add: (ast.Sub,),
-    ast.Sub: (ast.Add,),
+    **{one: (other,) for pair in _OPPOSITES for one, other in (pair, pair[::-1])},
 }
 """For each operator, its replacements in a mutant: the opposite and, for a comparison, its strict or weak form."""
 
@@ -104,7 +98,6 @@ def _node_mutants(module: ModuleType, tree: ast.Module, node: ast.AST, lines: li
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[str, Any]]:
-    """Yield the fields of a node that can be changed, with the new value of each."""
     if isinstance(node, ast.Compare):
         for k, op in enumerate(node.ops):
             for turned in _TURNED.get(type(op), ()):
@@ -126,7 +119,6 @@ def _codes(code: CodeType) -> Iterator[tuple[str, CodeType]]:
 
 
 def _functions(module: ModuleType) -> Iterator[tuple[str, FunctionType]]:
-    """Yield the functions of a module and of its classes, by their qualified names."""
     for space in [module, *(each for each in vars(module).values() if isinstance(each, type))]:
         for value in list(vars(space).values()):
             inner = value.func if isinstance(value, cached_property) else getattr(value, "__func__", value)

@@ -40,7 +40,6 @@ def main(command: list[str]) -> int:
 
 
 def keep(made: Path, kept: Path) -> None:
-    """Put an object into the cache, and remove the oldest objects above the limit."""
     FOLDER.mkdir(exist_ok=True)
     whole = kept.with_suffix(f".{os.getpid()}")
     shutil.copy(made, whole)

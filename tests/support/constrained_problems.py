@@ -62,8 +62,7 @@ def constrained_instance(seed: int, n: int, features: frozenset[str], capacity: 
 
 def add_intervals(instance: Instance, seed: int) -> Instance:
     rng = np.random.default_rng(seed)
-    lows = rng.integers(0, 9, (3, 2))
-    ranges = [np.array([[a, a + 1 + b % 4], [a + 6, a + 7 + b]]) for a, b in lows.tolist()]
+    ranges = [np.array([[a, a + 1 + b % 4], [a + 6, a + 7 + b]]) for a, b in rng.integers(0, 9, (3, 2)).tolist()]
     drawn = rng.integers(-1, 3, (len(instance.pools), len(instance)))
     return replace(instance, barred=np.where(instance.pin < 0, drawn, -1), barred_ranges=tuple(ranges))
 
@@ -169,7 +168,6 @@ def _touches_common_bank(instance: Instance, q: int, i: int, x: int, j: int, y: 
 
 
 def conflict(instance: Instance, i: int, j: int) -> bool:
-    """Return True if two buffers are alive together or in explicit conflict."""
     lives = [range(int(instance.first[k]), int(instance.first[k + 1])) for k in (i, j)]
     start, end = instance.start, instance.end
     meets = any(start[a] < end[b] and start[b] < end[a] for a in lives[0] for b in lives[1])

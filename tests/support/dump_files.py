@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.support.values import buffer_rows
+
 DUMPS = Path(__file__).parents[1] / "dumps"
 
 PACKS = b"""\
@@ -19,19 +21,10 @@ util.func public @main(%arg0: !hal.buffer_view) {
   %r, %t = stream.resource.alloca uninitialized on(#hal.device) : !stream.resource<transient>{%0#0} => !stream.timepoint
 }
 """
-MEMORIES = json.dumps(
-    {
-        "memory_sizes": [1024, 65536],
-        "memory_alignments": [64, 16],
-        "memory_names": ["dram0", "sysram"],
-        "base_addrs": [0x40000000, 0x60000000],
-        "memory_xml_path": None,
-        "buffers": [
-            {"id": "a", "size": 900, "start": 0, "end": 2},
-            {"id": "b", "size": 800, "start": 1, "end": 3, "pools": ["sysram"]},
-        ],
-    }
-).encode()
+_A, _B = buffer_rows(a=(900, 0, 2), b=(800, 1, 3))
+_SIZES = {"memory_sizes": [1024, 65536], "memory_alignments": [64, 16], "memory_names": ["dram0", "sysram"]}
+_ADDRESSES = {"base_addrs": [0x40000000, 0x60000000], "memory_xml_path": None}
+MEMORIES = json.dumps(_SIZES | _ADDRESSES | {"buffers": [_A, _B | {"pools": ["sysram"]}]}).encode()
 
 
 def node(name: str, func: str | None = None, *inputs: Sequence[int], outputs: int = 1) -> dict[str, Any]:

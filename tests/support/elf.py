@@ -52,8 +52,7 @@ class Elf:
             if section.kind != _SYMBOLS:
                 continue
             names = self.sections[section.link].offset
-            width = 24 if self.is_64 else 16
-            for at in range(section.offset, section.offset + section.size, width):
+            for at in range(section.offset, section.offset + section.size, 24 if self.is_64 else 16):
                 start = names + struct.unpack_from("<I", self.data, at)[0]
                 name = self.data[start : self.data.index(b"\0", start)].decode()
                 found[name] = self._word(at + (8 if self.is_64 else 4))

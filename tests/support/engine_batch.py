@@ -38,8 +38,7 @@ class Job:
     has_start: bool = False
 
     def __reduce__(self) -> "tuple[Callable[..., Job], tuple[object, ...]]":
-        text = self.problem.model_dump_json()
-        return _job_of_text, (text, self.is_untold, self.has_start)
+        return _job_of_text, (self.problem.model_dump_json(), self.is_untold, self.has_start)
 
 
 def _job_of_text(text: str, *rest: object) -> Job:
@@ -63,11 +62,9 @@ class Answer:
 
 
 def run_jobs(engine: str, jobs: list[Job]) -> list[Answer]:
-    """Run the jobs one after another in one child process, and return their answers."""
     command = [sys.executable, "-W", "ignore", "-c", f"from {__name__} import main; main()", engine]
     child = subprocess.run(command, input=pickle.dumps(jobs), stdout=subprocess.PIPE, cwd=ROOT, check=True)
-    answers: list[Answer] = pickle.loads(child.stdout)
-    return answers
+    return list(pickle.loads(child.stdout))
 
 
 def check_against_brute_force(engine: str, problems: list[Problem]) -> None:
@@ -85,7 +82,6 @@ def check_against_brute_force(engine: str, problems: list[Problem]) -> None:
 
 
 def poor_plan(instance: Instance) -> tuple[I64, I64] | None:
-    """Return a plan with the buffers stacked in their order, each in the last memory that it may use."""
     pool = column(len(instance.pools) - 1 - instance.allowed[::-1].argmax(axis=0))
     offset = drop_buffers(instance, pool, np.arange(len(instance)))
     return None if offset is None else (pool, offset)
@@ -95,8 +91,7 @@ def _solve(engine: str, job: Job) -> Answer:
     instance = compile_problem(job.problem)
     search = Search(instance, deadline=time.monotonic() + LIMIT_S)
     if job.is_untold:
-        nothing = (0,) * len(search.bound)
-        search.proof, search.stop_reason = Bound(nothing, Witness("empty"), 0), None
+        search.proof, search.stop_reason = Bound((0,) * len(search.bound), Witness("empty"), 0), None
     start = poor_plan(instance) if job.has_start else None
     if start is not None:
         search.offer(*start, "start")
@@ -104,9 +99,8 @@ def _solve(engine: str, job: Job) -> Answer:
     best, claim = search.best, search.claims.get(engine, search.bound)
     if search.bound > (claim or search.bound):
         claim = search.bound
-    placements = None if best is None else tuple(lift(job.problem, instance, best.pool, best.offset))
     return Answer(
-        placements=placements,
+        placements=None if best is None else tuple(lift(job.problem, instance, best.pool, best.offset)),
         score=None if best is None else _score_in_bytes(instance, best.score),
         claim=None if claim is None else _score_in_bytes(instance, claim),
         says_infeasible=search.infeasibility_witness is not None or claim is None,
@@ -122,5 +116,4 @@ def _score_in_bytes(instance: Instance, score: Score) -> Score:
 
 def main() -> None:
     """Read jobs and write answers, as the child process."""
-    answers = [_solve(sys.argv[1], job) for job in pickle.load(sys.stdin.buffer)]
-    sys.stdout.buffer.write(pickle.dumps(answers))
+    sys.stdout.buffer.write(pickle.dumps([_solve(sys.argv[1], job) for job in pickle.load(sys.stdin.buffer)]))

@@ -12,8 +12,7 @@ from memplan.solvers.search.incumbent import Search
 
 def overlaps(instance: Instance, search: Search) -> None:
     """Offer all buffers at offset 0 of the last pool, an overlapping assignment with a low peak."""
-    last = np.full(len(instance), len(instance.pools) - 1)
-    search.offer(last, np.zeros(len(instance), dtype=np.int64), "overlaps")
+    search.offer(np.full(len(instance), len(instance.pools) - 1), np.zeros(len(instance), dtype=np.int64), "overlaps")
 
 
 def denies(instance: Instance, search: Search) -> None:

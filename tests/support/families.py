@@ -28,10 +28,8 @@ class Family:
         return {row.id for _, row in self.members}
 
     def may_live_in(self, pool: Pool) -> bool:
-        return all(
-            (row.pools is None or pool.name in row.pools) and pool.name not in row.forbid_pools
-            for _, row in self.members
-        )
+        rows = [row for _, row in self.members]
+        return all((row.pools is None or pool.name in row.pools) and pool.name not in row.forbid_pools for row in rows)
 
     def traffic(self) -> int:
         moving = [row for _, row in self.members if row.size > 0]
@@ -48,7 +46,6 @@ class Family:
         return found
 
     def may_start_at(self, pool: Pool, offset: int) -> bool:
-        """Return True if the family may have this offset in an otherwise empty pool."""
         end = offset + self.size
         if offset < 0 or end > (LAST_END if pool.size is None else pool.size):
             return False
@@ -68,14 +65,12 @@ class Family:
 
 
 def crosses(pool: Pool, offset: int, row: Buffer) -> bool:
-    """Return True if a buffer's bytes cross a multiple of its `no_cross`."""
     page = row.no_cross or max(1, row.size)
     address = pool.base_address + offset
     return row.no_cross is not None and row.size > 0 and address // page != (address + row.size - 1) // page
 
 
 def families(problem: Problem) -> list[Family]:
-    """Return the families of a problem: its buffers with their aliases."""
     rows = {row.id: row for row in problem.buffers}
     groups: dict[int | str, list[tuple[int, Buffer]]] = {
         row.id: [(0, row)] for row in rows.values() if row.alias_of is None
@@ -90,7 +85,6 @@ def families(problem: Problem) -> list[Family]:
 
 
 def conflicts(problem: Problem, first: Family, second: Family) -> bool:
-    """Return True if two families must not share bytes: they are alive together or in explicit conflict."""
     if any(a < d and c < b for a, b in first.intervals for c, d in second.intervals):
         return True
     return clearance_between(problem, first, second) is not None
@@ -102,7 +96,6 @@ def clearance_between(problem: Problem, first: Family, second: Family) -> int | 
 
 
 def conflict_by_name(problem: Problem, first: Family, second: Family) -> bool:
-    """Return True if two families are in explicit conflict."""
     return any(_is_between(pair, first, second) for pair in problem.conflicts)
 
 

@@ -53,7 +53,6 @@ class Client:
         return name
 
     def submit_other(self, kind: str, body: dict[str, Any], **options: Any) -> str:
-        """Submit a job of another question with its inputs, and return its id."""
         name = self._submit(kind, body | {"options": body.get("options", {}) | options})
         self.others.add(name)
         return name
@@ -62,19 +61,15 @@ class Client:
         again = {"Idempotency-Key": uuid.uuid4().hex}
         answer = self.call("POST", "/v1/jobs", params={"kind": kind}, json=body, headers=again)
         assert answer.status_code == 202, answer.text
-        name: str = answer.json()["id"]
-        return name
+        return str(answer.json()["id"])
 
     def job(self, name: str) -> dict[str, Any]:
-        """Return the description of a job, as a server gives it."""
-        job: dict[str, Any] = self.call("GET", f"/v1/jobs/{name}").json()
-        return job
+        return dict(self.call("GET", f"/v1/jobs/{name}").json())
 
     def plan(self, name: str) -> bytes:
         return self.call("GET", f"/v1/jobs/{name}/plan").content
 
     def wait(self, name: str, patience_s: float = _PATIENCE_S) -> dict[str, Any]:
-        """Wait until a job has ended, and return its description."""
         deadline = time.monotonic() + patience_s
         while True:
             job = self.job(name)

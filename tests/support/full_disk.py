@@ -16,9 +16,7 @@ def small_disk(megabytes: int) -> Iterator[Path]:
     """Mount a disk of this size until the block ends, and yield its path; skip the test if mounting fails."""
     folder = Path(tempfile.mkdtemp(prefix="memplan-disk-"))
     asked = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=1777", "tmpfs", str(folder)]
-    is_there = (
-        shutil.which("mount") is not None and subprocess.run(asked, check=False, capture_output=True).returncode == 0
-    )
+    is_there = shutil.which("mount") is not None and subprocess.run(asked, capture_output=True).returncode == 0
     try:
         if not is_there:
             pytest.skip("a small disk cannot be mounted here, which takes the rights of root")
@@ -30,7 +28,6 @@ def small_disk(megabytes: int) -> Iterator[Path]:
 
 
 def fill(folder: Path) -> Path:
-    """Write a file that fills the disk of a folder completely, and return its path."""
     path = folder / "filled"
     with suppress(OSError), os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY), "wb", buffering=0) as file:
         while True:

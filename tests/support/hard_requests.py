@@ -17,10 +17,9 @@ LONG_S = 120.0
 def hard_request(seed: int = 7) -> dict[str, Any]:
     """Return a request that takes its whole time limit: random lifetimes and sizes, 300 buffers alive at a time."""
     draw = random.Random(seed)
-    starts = [draw.randrange(4000) for _ in range(3000)]
     rows = [
         {"id": i, "size": draw.randrange(10_000, 99_999), "start": start, "end": start + draw.randrange(100, 700)}
-        for i, start in enumerate(starts)
+        for i, start in enumerate([draw.randrange(4000) for _ in range(3000)])
     ]
     return {"problem": {"buffers": rows}, "options": {"time_limit_s": LONG_S}}
 

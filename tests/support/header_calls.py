@@ -70,19 +70,15 @@ def can_state(problem: Problem) -> bool:
     mixed = problem.equal_use and any(pool.reserved or pool.base_address for pool in problem.pools)
     ties = [[rows[problem.index[name]] for name in names] for names in problem.same_offset]
     mixed |= any(len({(row.alignment, row.offset, row.no_cross) for row in names}) > 1 for names in ties)
-    beside = any(use.weight for use in problem.bank) or problem.equal_use or problem.reuse
-    banked = bool(problem.bank) and bool(beside)
+    banked = bool(problem.bank) and bool(any(use.weight for use in problem.bank) or problem.equal_use or problem.reuse)
     shared = bool(problem.may_share) and bool(problem.equal_use or problem.reuse)
     others = banked or shared or problem.together
     return plain and goal and homes and not (priced or mixed or others)
 
 
 def _homes(problem: Problem, row: Buffer) -> list[int]:
-    return [
-        q
-        for q, pool in enumerate(problem.pools)
-        if (row.pools is None or pool.name in row.pools) and pool.name not in row.forbid_pools
-    ]
+    named = [q for q, pool in enumerate(problem.pools) if row.pools is None or pool.name in row.pools]
+    return [q for q in named if problem.pools[q].name not in row.forbid_pools]
 
 
 def plan(problem: Problem) -> Answer | None:
@@ -111,13 +107,8 @@ def plan(problem: Problem) -> Answer | None:
     given.buffers = _address(kept := _array(_BUFFER, buffers))
     banks = [(position[a], position[b]) for use in problem.bank for a, b in combinations(dict.fromkeys(use.buffers), 2)]
     shares = [(position[a], position[b]) for a, b in problem.may_share]
-    tables = [
-        _array(_PAIR, pairs),
-        _array(_GAP, gaps),
-        _array(_PRICE, prices),
-        _array(_PAIR, banks),
-        _array(_PAIR, shares),
-    ]
+    lists: list[Any] = [(_PAIR, pairs), (_GAP, gaps), (_PRICE, prices), (_PAIR, banks), (_PAIR, shares)]
+    tables = [_array(kind, rows) for kind, rows in lists]
     given.pairs, given.gaps, given.prices, given.banks, given.shares = map(_address, tables)
     given.bank_count, given.share_count = len(banks), len(shares)
     given.pair_count, given.gap_count, given.price_count = len(pairs), len(gaps), len(prices)
@@ -141,8 +132,7 @@ def plan(problem: Problem) -> Answer | None:
     del kept, tables, ranges, memory_table
     placed = zip(rows, offsets, pools, strict=False) if found.status < 2 else ()
     rows_of_plan = tuple(Placement(id=row.id, pool=pool.name, offset=at) for row, at, pool in placed)
-    status = STATUSES[found.status]
-    return Answer(status, found.peak, found.bound, found.cost, found.cost_bound, rows_of_plan)
+    return Answer(STATUSES[found.status], found.peak, found.bound, found.cost, found.cost_bound, rows_of_plan)
 
 
 def _tied_buffers(problem: Problem, name: int | str) -> set[int | str]:

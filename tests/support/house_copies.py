@@ -23,15 +23,8 @@ def run_beside(
     folder: Path, program: str, *arguments: str, cwd: Path | None = None, limit_s: float = 200
 ) -> subprocess.CompletedProcess[str]:
     """Run a program text that imports the copy in a folder, which is also the default working folder."""
-    return subprocess.run(
-        [sys.executable, "-c", program, *arguments],
-        cwd=cwd or folder,
-        env={**os.environ, "PYTHONPATH": str(folder)},
-        text=True,
-        capture_output=True,
-        check=False,
-        timeout=limit_s,
-    )
+    words, env = [sys.executable, "-c", program, *arguments], {**os.environ, "PYTHONPATH": str(folder)}
+    return subprocess.run(words, cwd=cwd or folder, env=env, text=True, capture_output=True, timeout=limit_s)
 
 
 Patch = Mapping[str, Sequence[tuple[str, str]]]

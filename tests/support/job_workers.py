@@ -23,14 +23,8 @@ from memplan.questions.plan.answers import write_plan
 PROBLEM = Problem.model_validate(
     {"buffers": [{"id": "a", "size": 10, "start": 0, "end": 3}, {"id": "b", "size": 20, "start": 2, "end": 5}]}
 )
-LOOSE = Plan.model_validate(
-    {
-        "peak": 40,
-        "lower_bound": 30,
-        "placements": [{"id": "a", "pool": "default", "offset": 0}, {"id": "b", "pool": "default", "offset": 20}],
-        "solver": "test",
-    }
-)
+_PLACES = [{"id": "a", "pool": "default", "offset": 0}, {"id": "b", "pool": "default", "offset": 20}]
+LOOSE = Plan.model_validate({"peak": 40, "lower_bound": 30, "placements": _PLACES, "solver": "test"})
 """A valid plan of the test problem that is not optimal."""
 LOOSELY = {"peak": 40, "lower_bound": 30, "gap": 1 / 3, "solver": "test"}
 LOOSE_ANSWER = WorkAnswer(write_plan(LOOSE), "feasible", is_plan=True, facts=LOOSELY)

@@ -36,7 +36,6 @@ NAMES = {"main/conv 1": "main_conv_1_2", "main_conv_1": "main_conv_1", 7: "7_2",
 def layout_of(
     problem: dict[str, Any], places: dict[Any, tuple[str, int]], model: bytes | None = None
 ) -> VerifiedLayout:
-    """Return the verified layout of a problem with its buffers in the given pools, at the given offsets."""
     placements = [{"id": name, "pool": pool, "offset": offset} for name, (pool, offset) in places.items()]
     return lay_out(Problem.model_validate(problem), Plan.model_validate({"placements": placements}), model)
 
@@ -46,7 +45,6 @@ def two_memories() -> VerifiedLayout:
 
 
 def two_memories_anywhere() -> VerifiedLayout:
-    """Return the layout of two memories whose base addresses are unknown."""
     pools = [{"name": "sram-1"}, {"name": "int"}]
     return layout_of(TWO_MEMORIES | {"pools": pools}, {**PLACES, 7: ("int", 0), "view": ("int", 16)})
 

@@ -33,15 +33,10 @@ class Machine:
     log: Path | None = None
 
     def start(self) -> None:
-        """Start the process; its output is written to its log."""
         with (self.log or Path(os.devnull)).open("ab") as log:
+            env, none = os.environ | self.settings, subprocess.DEVNULL
             self.process = subprocess.Popen(
-                self.command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=os.environ | self.settings,
-                start_new_session=True,
+                self.command, stdin=none, stdout=log, stderr=log, env=env, start_new_session=True
             )
 
     def kill(self, how: signal.Signals = signal.SIGKILL) -> None:
@@ -66,13 +61,9 @@ class Machine:
 def server(name: str, folder: Path, **settings: str) -> Machine:
     """Return a server with its data in `folder`, on a free port; settings are given without the prefix MEMPLAN_."""
     port = free_port()
-    return Machine(
-        name,
-        (_MEMPLAN, "serve", "--port", str(port)),
-        {"MEMPLAN_DATA_FOLDER": str(folder / "data")} | {f"MEMPLAN_{key.upper()}": v for key, v in settings.items()},
-        f"http://127.0.0.1:{port}",
-        log=folder / f"{name}.log",
-    )
+    words, url = (_MEMPLAN, "serve", "--port", str(port)), f"http://127.0.0.1:{port}"
+    env = {"MEMPLAN_DATA_FOLDER": str(folder / "data")} | {f"MEMPLAN_{key.upper()}": v for key, v in settings.items()}
+    return Machine(name, words, env, url, log=folder / f"{name}.log")
 
 
 def worker(name: str, folder: Path, database_url: str) -> Machine:
@@ -103,7 +94,6 @@ def wait_until(is_so: Callable[[], bool], what: str, patience_s: float = _PATIEN
 
 
 def request(method: str, url: str, timeout_s: float = 30.0, **said: Any) -> httpx.Response:
-    """Send a request to a server over a new connection; raises httpx.TransportError."""
     with httpx.Client(timeout=timeout_s, trust_env=False, verify=_NO_AUTHORITIES) as client:
         return client.request(method, url, **said)
 

@@ -17,8 +17,7 @@ PLAN = WorkAnswer(b"plan", "feasible", facts=FOUND)
 
 def new_job(**said: Any) -> Job:
     usual: dict[str, Any] = {"problem_hash": "sha256:0", "n_buffers": 2, "time_limit_s": 10.0}
-    sent = {"head": "application/json\t", "body": b"problem"}
-    return Job(**usual | sent | {"options": {"seed": 3}} | said)
+    return Job(**usual | {"head": "application/json\t", "body": b"problem"} | {"options": {"seed": 3}} | said)
 
 
 def add(store: Store, most: int = 1000, most_of_key: int | None = None, **said: Any) -> str:
@@ -26,7 +25,6 @@ def add(store: Store, most: int = 1000, most_of_key: int | None = None, **said: 
 
 
 def list_jobs(store: Store, **wanted: Any) -> list[Job]:
-    """Return the jobs that a query selects, of one key or of all."""
     key_id = wanted.pop("key_id", "")
     caller = ANY_CALLER if key_id == "" else Caller(key_id, None, frozenset({"read"}))
     return store.jobs.page(JobQuery(**wanted), caller)

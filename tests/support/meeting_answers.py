@@ -97,11 +97,9 @@ def _replan_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Coun
         if rng.random() < 0.8
     ]
     try:
-        found = memplan.plan(
-            problem,
-            keep=Plan.model_validate({"status": "feasible", "placements": old}),
-            options=memplan.PlanOptions(time_limit_s=_SECONDS, accept=0.0 if problem.objective != "fit" else None),
-        )
+        keep = Plan.model_validate({"status": "feasible", "placements": old})
+        options = memplan.PlanOptions(time_limit_s=_SECONDS, accept=0.0 if problem.objective != "fit" else None)
+        found = memplan.plan(problem, keep=keep, options=options)
     except InputError:
         tally["keeping refused"] += 1
         return

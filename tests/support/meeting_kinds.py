@@ -31,7 +31,6 @@ class Draft:
         return {"buffers": self.buffers, "pools": self.pools, **self.rest}
 
     def is_sound(self) -> bool:
-        """Return True if the rules so far do not contradict each other."""
         try:
             Problem.model_validate(self.data)
         except ProblemError:
@@ -57,7 +56,6 @@ class Draft:
         return False
 
     def sample_names(self, count: int) -> list[Any]:
-        """Return the names of `count` random buffers, or of all if there are fewer."""
         return [row["id"] for row in self.rng.sample(self.buffers, min(count, len(self.buffers)))]
 
 
@@ -126,13 +124,11 @@ def _alias(draft: Draft, k: int) -> Fields:
     }
 
 
-def _bank(draft: Draft, **weight: float) -> bool:
+def _bank(draft: Draft, **cost: float) -> bool:
     size = draft.rng.choice((2, 3, 4))
     for pool in draft.pools:
         pool.setdefault("bank_size", size)
-    made = [
-        draft.try_entry("bank", {"buffers": draft.sample_names(draft.rng.randint(2, 3)), **weight}) for _ in range(2)
-    ]
+    made = [draft.try_entry("bank", {"buffers": draft.sample_names(draft.rng.randint(2, 3)), **cost}) for _ in range(2)]
     return any(made)
 
 

@@ -49,9 +49,8 @@ def worth_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Counte
         return
     bodies = [{name for _, family in group for name in family.ids} for group in rigid_groups(base)]
     for row in found.buffers:
-        gone = next(body for body in bodies if row.id in body)
         for changed, gain in (
-            (_remove_buffers(base, gone), row.gain_if_dropped),
+            (_remove_buffers(base, next(body for body in bodies if row.id in body)), row.gain_if_dropped),
             (_shrunk(base, row), row.gain_if_shrunk),
         ):
             if changed is None or gain is None:
@@ -67,7 +66,6 @@ def _unlimited_problem(problem: Problem) -> Problem:
 
 
 def _remove_buffers(problem: Problem, gone: set[int | str]) -> Problem | None:
-    """Return the problem without some buffers and without the rules about them."""
     data = problem.model_dump(mode="json", exclude_defaults=True)
     data["buffers"] = [row for row in data["buffers"] if row["id"] not in gone]
     for name in ("conflicts", "may_share", "together"):
@@ -167,10 +165,8 @@ def proof_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Counte
                     yield f"certify: the checker takes {changed[2]!r}, where {lines[2]!r} is the best"
 
 
-def _change_lines(lines: list[str], rng: random.Random) -> list[str]:
-    return (
-        mutant(lines, rng) if any(line.startswith(("l ", "s ", "set ", "worth ", "end ")) for line in lines) else lines
-    )
+def _change_lines(rows: list[str], rng: random.Random) -> list[str]:
+    return mutant(rows, rng) if any(line.startswith(("l ", "s ", "set ", "worth ", "end ")) for line in rows) else rows
 
 
 def _false_certificate(lines: list[str]) -> list[str]:
@@ -179,8 +175,7 @@ def _false_certificate(lines: list[str]) -> list[str]:
 
 
 def _increment_numbers(line: str) -> str:
-    words = [str(int(word) + 1) if word.isdecimal() and int(word) < 2**62 else word for word in line.split()]
-    return " ".join(words)
+    return " ".join(str(int(word) + 1) if word.isdecimal() and int(word) < 2**62 else word for word in line.split())
 
 
 def header_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Counter[str]) -> Faults:
@@ -224,8 +219,7 @@ def service_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Coun
     tally[f"posted {found['status']}"] += 1
     answer = Plan.model_validate(found)
     yield from (f"service: {fault}" for fault in oracle.check(problem, answer.placements) if answer.placements)
-    proved = {"optimal", "infeasible"}
-    if {plan.status, answer.status} <= proved and plan.profile == answer.profile:
+    if {plan.status, answer.status} <= {"optimal", "infeasible"} and plan.profile == answer.profile:
         mine, theirs = ((each.status, each.peak, each.cost) for each in (plan, answer))
         if mine != theirs:
             yield f"service: {theirs}, where this process says {mine}"

@@ -63,8 +63,7 @@ def returns_without_a_word(instance: Instance, search: Search) -> None:
 
 
 def _offer_a_tower(instance: Instance, search: Search, by: str) -> None:
-    offset = np.cumsum(instance.size) - instance.size
-    search.offer(np.full(len(instance), len(instance.pools) - 1), offset, by)
+    search.offer(np.full(len(instance), len(instance.pools) - 1), np.cumsum(instance.size) - instance.size, by)
 
 
 def _write_pids(*pids: int) -> None:

@@ -43,7 +43,6 @@ class Mistake(NamedTuple):
 
 
 def _read() -> tuple[Mistake, ...]:
-    """Return the mistakes of the table `mistakes.txt`."""
     kind, content, rows = "", "", list[Mistake]()
     for line in Path(__file__).with_suffix(".txt").read_text().splitlines():
         if line.startswith("## "):

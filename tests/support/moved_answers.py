@@ -215,8 +215,7 @@ class _Run:
         if time in family.writes:
             written = self._used_pool(self.right)
             self.right, self.due = set() if written is None else {written}, {}
-        late = [each for each in copies if each not in early]
-        self._copy(time, late, {*here})
+        self._copy(time, [each for each in copies if each not in early], {*here})
 
     def _copy(self, time: int, copies: list[tuple[str, str]], here: set[str]) -> None:
         before = {*self.right}

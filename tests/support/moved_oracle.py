@@ -35,8 +35,7 @@ def ways(problem: Row, family: Family) -> list[Way]:
     partial = [_Partial(Way(0.0, (), ()), {q: (family.start, family.start)}) for q in first if q in mover.pools]
     times, counts_copies = range(family.start, family.end), rules_of(problem).bytes_per_step is not None
     for time in times:
-        found = chain.from_iterable(mover.after(each, time) for each in partial)
-        partial = _best_ways(found, times, counts_copies)
+        partial = _best_ways(chain.from_iterable(mover.after(each, time) for each in partial), times, counts_copies)
     kept = family.row.get("kept_in")
     done = [each for each in partial if kept is None or (kept in each.held and each.held[kept][1] <= family.end)]
     closed = (_Partial(_closed_ways(each, [*each.held], family.end), {}) for each in done)
@@ -44,8 +43,7 @@ def ways(problem: Row, family: Family) -> list[Way]:
 
 
 def _closed_ways(partial: _Partial, pools: list[str], time: int) -> Way:
-    pieces = [(q, partial.held[q][0], time) for q in pools]
-    return partial.way._replace(pieces=(*partial.way.pieces, *pieces))
+    return partial.way._replace(pieces=(*partial.way.pieces, *[(q, partial.held[q][0], time) for q in pools]))
 
 
 def _best_ways(found: Iterator[_Partial], times: range, counts_copies: bool) -> list[_Partial]:
@@ -82,7 +80,6 @@ class _Mover:
         self.direct = [pool["name"] for pool in problem["pools"] if pool.get("direct", True)]
 
     def after(self, partial: _Partial, time: int) -> Iterator[_Partial]:
-        """Yield the ways through one more time."""
         is_written = time in self.family.writes
         held = partial.held
         droppable = [q for q, (start, due) in held.items() if due <= time and start < time]

@@ -144,7 +144,6 @@ def pair_of_ends(value: int | tuple[int, int]) -> tuple[int, int]:
 
 
 def round_channels(channels: int, width: float) -> int:
-    """Return channels rounded to a multiple of 8 as MobileNet does."""
     found = max(8, int(channels * width + 4) // 8 * 8)
     return found + 8 if found < 0.9 * channels * width else found
 
@@ -310,8 +309,7 @@ NETWORKS: dict[str, Callable[[], OperationGraph]] = {
 def heads_in_turns() -> OperationGraph:
     """Return two heads of three convolutions each, whose operations alternate in the list."""
     net = Network()
-    x = net.pool(net.conv(net.input(32, 32, 3), 8))
-    left = right = x
+    left = right = net.pool(net.conv(net.input(32, 32, 3), 8))
     for channels in (24, 24):
         left, right = net.conv(left, channels), net.conv(right, channels)
     net.conv(left, 1)

@@ -49,7 +49,6 @@ def add_shuffle(net: Network, x: int) -> int:
 
 
 def halves(net: Network, x: int) -> tuple[int, int]:
-    """Split the channels in two halves by one operation with two outputs, and return both."""
     *axes, channels = net.shapes[x]
     first = net.add_op("split", [x], (*axes, channels // 2), axis=3)
     second = net.tensor(*axes, channels // 2)
@@ -98,8 +97,7 @@ def vit(size: int = 96, layers: int = 4, width: int = 128, heads: int = 4, dtype
         x = net.add(x, add_dense(net.add_op("reshape", [back], (1, n, width)), width))
         y = add_dense(net.add_op("layer_norm", [x], (1, n, width), axis=-1), 4 * width)
         x = net.add(x, add_dense(net.add_op("gelu", [y], net.shapes[y]), width))
-    pooled = net.add_op("reduce_mean", [x], (1, width), axis=1)
-    net.add_dense(pooled, 1000)
+    net.add_dense(net.add_op("reduce_mean", [x], (1, width), axis=1), 1000)
     return net.graph()
 
 

@@ -5,41 +5,13 @@ from typing import Any
 
 from memplan.programs.operations.graph import GraphOperation, OperationGraph
 
-ORDERED_INSIDE: dict[str, Any] = {
-    "size": [4, 1],
-    "given": [0],
-    "kept": [1],
-    "ops": [
-        {
-            "in": [0],
-            "out": [1],
-            "work": 201,
-            "regions": [
-                {
-                    "kind": "call",
-                    "graph": {
-                        "size": [100, 1, 100, 1, 1],
-                        "kept": [4],
-                        "ops": [
-                            {"out": [0]},
-                            {"out": [2]},
-                            {"in": [0], "out": [1]},
-                            {"in": [2], "out": [3]},
-                            {"in": [1, 3], "out": [4]},
-                        ],
-                    },
-                }
-            ],
-        }
-    ],
-}
+_INNER = [{"out": [0]}, {"out": [2]}, {"in": [0], "out": [1]}, {"in": [2], "out": [3]}, {"in": [1, 3], "out": [4]}]
+_REGION = {"kind": "call", "graph": {"size": [100, 1, 100, 1, 1], "kept": [4], "ops": _INNER}}
+_OUTER = {"in": [0], "out": [1], "work": 201, "regions": [_REGION]}
+ORDERED_INSIDE: dict[str, Any] = {"size": [4, 1], "given": [0], "kept": [1], "ops": [_OUTER]}
 """One operation that needs 206 bytes as given, and 107 if its region never has both large tensors at once."""
-SUMS: dict[str, Any] = {
-    "name": "sums",
-    "size": [8, 8, 8, 8, 1, 1],
-    "kept": [4, 5],
-    "ops": [*({"out": [k]} for k in range(4)), {"in": [0, 1], "out": [4]}, {"in": [2, 3], "out": [5]}],
-}
+_SUM_OPS = [*({"out": [k]} for k in range(4)), {"in": [0, 1], "out": [4]}, {"in": [2, 3], "out": [5]}]
+SUMS: dict[str, Any] = {"name": "sums", "size": [8, 8, 8, 8, 1, 1], "kept": [4, 5], "ops": _SUM_OPS}
 """Two sums: in the given order, the inputs of both are alive at once; in pairs, those of one sum at a time."""
 _SIZES = (64, 256, 512, 1024)
 
@@ -176,15 +148,9 @@ def min_peak(graph: OperationGraph) -> int:
             if done >> v & 1 or any(not done >> u & 1 for u in needs[v]):
                 continue
             made = [t for t in makes[v] if maker.get(t) == v]
-            over = [
-                {
-                    t
-                    for t in reads[v] - makes[v] - kept - {*graph.resident}
-                    if _is_last(touches, t, done | 1 << v, maker)
-                }
-                & {graph.ops[v].inputs[j] for k, j in graph.ops[v].may_overwrite if graph.ops[v].outputs[k] == out}
-                for out in made
-            ]
+            free, op = reads[v] - makes[v] - kept - {*graph.resident}, graph.ops[v]
+            free = {t for t in free if _is_last(touches, t, done | 1 << v, maker)}
+            over = [free & {op.inputs[j] for k, j in op.may_overwrite if op.outputs[k] == out} for out in made]
             saved = _max_saved_bytes([size[t] for t in made], over, size, frozenset())
             peak = max(best[done], before + sum(size[t] for t in made) + graph.ops[v].work - saved)
             then = done | 1 << v
@@ -193,7 +159,6 @@ def min_peak(graph: OperationGraph) -> int:
 
 
 def _is_last(touches: list[set[int]], tensor: int, done: int, maker: dict[int, int]) -> bool:
-    """Return True if all operations that use a tensor, except its producer, are done."""
     return all(done >> v & 1 for v, touched in enumerate(touches) if tensor in touched and maker.get(tensor) != v)
 
 

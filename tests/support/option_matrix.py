@@ -13,55 +13,29 @@ from memplan.questions import QUESTIONS
 from memplan.questions.inputs.values import read_inputs
 from memplan.questions.question import Control, Question
 from memplan.questions.reading import Reader, ReadOptions, add_reading_facts, validate_options
+from tests.support.values import buffer_rows
 
 _TESTS = Path(__file__).parents[1]
 _UNTOLD = {"wall_time_s", "search_s", "read_with", "stop_reason"}
 """The fields of answers that differ between runs, and the field that repeats the options."""
-ROWS = [
-    {"id": "a", "size": 64, "start": 0, "end": 2},
-    {"id": "b", "size": 48, "start": 1, "end": 4},
-    {"id": "c", "size": 32, "start": 4, "end": 6},
-]
+ROWS = buffer_rows(a=(64, 0, 2), b=(48, 1, 4), c=(32, 4, 6))
 PROBLEM: dict[str, Any] = {"buffers": ROWS}
-PROGRAM = {
-    "order": "tentative",
-    "functions": {
-        "main": {
-            "params": ["x"],
-            "results": ["y"],
-            "constants": ["w"],
-            "buffers": [*({"id": name, "size": 64} for name in "xaby"), {"id": "w", "size": 128}],
-            "body": [
-                {"op": "relu", "inputs": ["x"], "outputs": ["a"]},
-                {"op": "tanh", "inputs": ["a"], "outputs": ["b"]},
-                {"op": "matmul", "inputs": ["b", "w"], "outputs": ["y"]},
-            ],
-        }
-    },
-}
+_CALLS = ("relu", "x", "a"), ("tanh", "a", "b"), ("matmul", "bw", "y")
+_BODY = [{"op": name, "inputs": [*reads], "outputs": [makes]} for name, reads, makes in _CALLS]
+_TENSORS = [*({"id": name, "size": 64} for name in "xaby"), {"id": "w", "size": 128}]
+_MAIN = {"params": ["x"], "results": ["y"], "constants": ["w"], "buffers": _TENSORS, "body": _BODY}
+PROGRAM = {"order": "tentative", "functions": {"main": _MAIN}}
 _KINDS = ("relu", "tanh", "matmul")
-GRAPH = {
-    "size": [64, 64, 64, 64, 128],
-    "kept": [3],
-    "resident": [4],
-    "ops": [{"in": [k] if k < 2 else [k, 4], "out": [k + 1], "kind": kind} for k, kind in enumerate(_KINDS)],
-}
+_OPS = [{"in": [k] if k < 2 else [k, 4], "out": [k + 1], "kind": kind} for k, kind in enumerate(_KINDS)]
+GRAPH = {"size": [64, 64, 64, 64, 128], "kept": [3], "resident": [4], "ops": _OPS}
 _CHAIN = (
     "08083a5c0a0c0a0178120161220452656c750a0f0a016112016222075369676d6f69640a0c0a0162120179220454616e681201675a"
     "140a0178120f0a0d080112090a0208010a0308800862140a0179120f0a0d080112090a0208010a0308800842040a001011"
 )
 """A model in ONNX: Relu, Sigmoid and Tanh of 1,024 numbers."""
-_SNAPSHOT = {
-    "segments": [],
-    "device_traces": [
-        [
-            {"action": "alloc", "addr": 0, "size": 512},
-            {"action": "alloc", "addr": 512, "size": 512},
-            {"action": "free_completed", "addr": 0, "size": 512},
-            {"action": "alloc", "addr": 1024, "size": 512},
-        ]
-    ],
-}
+_ACTIONS = ("alloc", 0), ("alloc", 512), ("free_completed", 0), ("alloc", 1024)
+_TRACE = [{"action": name, "addr": at, "size": 512} for name, at in _ACTIONS]
+_SNAPSHOT = {"segments": [], "device_traces": [_TRACE]}
 
 
 class Example(NamedTuple):
@@ -116,19 +90,15 @@ def ask_with_files(
     reader = Reader(validate_options(ReadOptions, read_with))
 
     def read(each: Any, sent: Any, values: Mapping[str, Any], files: Reader) -> Any:
-        return (
-            each.from_file(files, sent.data, sent.name, values) if isinstance(sent, Example) else each.from_json(sent)
-        )
+        is_file = isinstance(sent, Example)
+        return each.from_file(files, sent.data, sent.name, values) if is_file else each.from_json(sent)
 
     values = read_inputs(question.inputs, files, read, reader)
     answer = add_reading_facts(
         question.answer_verified(values, validate_options(question.options, own), Control()), reader
     )
-    return (
-        _timeless_parts(json.loads(question.write(answer))),
-        values,
-        sorted({each.message for each in reader.warnings}),
-    )
+    warnings = sorted({each.message for each in reader.warnings})
+    return _timeless_parts(json.loads(question.write(answer))), values, warnings
 
 
 def _timeless_parts(value: Any) -> Any:

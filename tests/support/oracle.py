@@ -67,9 +67,7 @@ def check(problem: Problem, placements: Sequence[Placement]) -> list[str]:
             at[placement.id] = placement
     wrong += [f"missing {name!r}" for name in rows if name not in at]
     groups = rigid_groups(problem)
-    placed = [
-        (k, family, _seat(problem, at.get(family.members[0][1].id))) for k, g in enumerate(groups) for _, family in g
-    ]
+    placed = [(k, each, _seat(problem, at.get(each.members[0][1].id))) for k, g in enumerate(groups) for _, each in g]
     for _, family, _ in placed:
         wrong += _check_family(problem, family, at)
     wrong += _check_colocation(problem, at)
@@ -90,22 +88,15 @@ def check(problem: Problem, placements: Sequence[Placement]) -> list[str]:
 
 
 def _seat(problem: Problem, placement: Placement | None) -> Placement | None:
-    """Return the placement if its pool is in the problem; else None."""
     return placement if placement is not None and any(placement.pool == pool.name for pool in problem.pools) else None
 
 
 def touch_a_bank(problem: Problem, a: Placement, a_size: int, b: Placement, b_size: int) -> bool:
-    """Return True if two buffers in one pool touch a common bank."""
     pool = next(pool for pool in problem.pools if pool.name == a.pool)
     if pool.bank_size is None:
         return False
-    first, second = (
-        range(
-            (pool.base_address + at.offset) // pool.bank_size,
-            (pool.base_address + at.offset + size - 1) // pool.bank_size + 1,
-        )
-        for at, size in ((a, a_size), (b, b_size))
-    )
+    ends = [(pool.base_address + at.offset, size) for at, size in ((a, a_size), (b, b_size))]
+    first, second = (range(at // pool.bank_size, (at + size - 1) // pool.bank_size + 1) for at, size in ends)
     return max(first.start, second.start) < min(first.stop, second.stop)
 
 

@@ -55,12 +55,10 @@ class Group:
     pool: Pool
 
     def rules(self) -> list[tuple[int, int]]:
-        """Return all (modulus, remainder) rules of the group's offset."""
         found = [(m, (r - d) % m) for d, family in self.members for m, r in family.remainders(self.pool)]
         return sorted(set(found), reverse=True)
 
     def moduli(self) -> list[int]:
-        """Return all periods with which the group's rules repeat."""
         pages = [row.no_cross or 1 for _, family in self.members for _, row in family.members]
         return [*(modulus for modulus, _ in self.rules()), *pages]
 
@@ -211,9 +209,7 @@ class _Packing:
         x = self._min_assignment(asked)
         if x is None:
             return
-        end = max(
-            (x[g] + d + f.size for g, group in enumerate(self.groups) for d, f in group.members if f.size), default=0
-        )
+        end = max((x[g] + d + f.size for g, row in enumerate(self.groups) for d, f in row.members if f.size), default=0)
         if (paid, end) >= self.least:
             return
         clash = next((pair for pair in rivals if pair.clash(x, self.pool.base_address)), None)

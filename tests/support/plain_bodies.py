@@ -42,13 +42,11 @@ class Body:
             for low, high in self.barred:
                 if low <= at < high:
                     at = high + (self.lowest - high) % self.step
-            broken = next(
-                (page for page in self.pages if (at + page.shift) % page.length + page.size > page.length), None
-            )
-            if broken is None or at > self.highest:
+            hit = next((page for page in self.pages if (at + page.shift) % page.length + page.size > page.length), None)
+            if hit is None or at > self.highest:
                 break
-            past = broken.length - (at + broken.shift) % broken.length
-            steps = first_multiple(self.step, broken.length, past, past + broken.length - broken.size)
+            past = hit.length - (at + hit.shift) % hit.length
+            steps = first_multiple(self.step, hit.length, past, past + hit.length - hit.size)
             if steps is None:
                 return None
             at += steps * self.step

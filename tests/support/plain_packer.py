@@ -93,7 +93,6 @@ class _Floor:
         self.at: dict[int, int] = {}
 
     def put(self, i: int, at: int) -> None:
-        """Place buffer `i` at an offset."""
         insort(self.rows, (at, at + self.packer.size[i], self.packer.masks.shows[i], i))
         self.at[i] = at
 
@@ -114,12 +113,10 @@ class _Floor:
         return at if at is not None and (best is None or I64_MAX - at < least) else best
 
     def _shared_offsets(self, body: Body) -> set[int]:
-        """Return the offsets at which a body would share an offset with a placed buffer."""
         members = zip(body.members, body.distances, strict=True)
         return {self.at[j] - distance for i, distance in members for j in self.packer.share[i] if j in self.at}
 
     def _blocked_ranges(self, body: Body) -> list[tuple[int, int]]:
-        """Return the offsets that a body cannot have, as half-open ranges, some of them empty."""
         found = list(body.barred)
         for i, distance in zip(body.members, body.distances, strict=True):
             asks, share, reach = self.packer.masks.asks[i], self.packer.share[i], self.packer.size[i] - 1
@@ -132,7 +129,6 @@ class _Floor:
         return found
 
     def _pair_ranges(self, i: int) -> Iterator[tuple[int, int]]:
-        """Yield the ranges of offsets that rules of pairs forbid for buffer `i`."""
         rules = self.rules
         for k in range(int(rules.first[i]), int(rules.first[i + 1])):
             j, clearance, grid = (int(values[k]) for values in (rules.other, rules.clearance, rules.grid))

@@ -72,8 +72,6 @@ class Room:
 
 
 class EagerWorkers:
-    """Workers that solve immediately, in this process."""
-
     async def run(self, task: Task, *_: Any) -> Any:
         return task.run(TaskControl(task.deadline_now()), *task.arguments)
 

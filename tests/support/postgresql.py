@@ -60,16 +60,10 @@ class PostgreSQL:
         return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
 
     def start(self) -> None:
-        """Start the server, and wait until it answers."""
         places = ("-D", str(self.folder / "data"), "-k", str(self.folder), "-h", "127.0.0.1", "-p", str(self.port))
         with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [*_run_as(), str(_program("postgres")), *places, *(_SAFE if self.is_safe else _FAST)],
-                cwd="/",
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+            words = [*_run_as(), str(_program("postgres")), *places, *(_SAFE if self.is_safe else _FAST)]
+            self.process = subprocess.Popen(words, cwd="/", stdout=log, stderr=log, start_new_session=True)
         deadline = time.monotonic() + _PATIENCE_S
         while not self._answers():
             assert self.process.poll() is None, (self.folder / "log").read_text()[-2000:]
@@ -91,7 +85,6 @@ class PostgreSQL:
             time.sleep(0.01)
 
     def stop(self) -> None:
-        """Shut the server down in order, and cut off its clients."""
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
             self.process.wait(_PATIENCE_S)

@@ -26,7 +26,6 @@ def workers() -> list[psutil.Process]:
 
 
 def runs(process: psutil.Process, module: str) -> bool:
-    """Return True if a process is alive and runs a module of memplan."""
     with contextlib.suppress(psutil.NoSuchProcess):
         return process.status() != psutil.STATUS_ZOMBIE and module in process.cmdline()
     return False

@@ -35,12 +35,10 @@ print(json.dumps(objectives))
 
 
 def read_back(program: str, files: list[Path]) -> list[float | None]:
-    """Return the optima that an engine finds in files, in a child process."""
     child = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", program, *map(str, files)], stdout=subprocess.PIPE, check=True
     )
-    objectives: list[float | None] = json.loads(child.stdout)
-    return objectives
+    return list(json.loads(child.stdout))
 
 
 def needs_engine(solver: str) -> None:

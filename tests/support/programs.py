@@ -10,13 +10,8 @@ Statement = dict[str, Any]
 def op(arrow: str = "->", *body: Statement, temporaries: str = "", name: str = "op") -> Statement:
     """Return an operation, from its arrow notation."""
     inputs, _, outputs = arrow.partition("->")
-    return {
-        "op": name,
-        "inputs": inputs.split(),
-        "outputs": outputs.split(),
-        "temporaries": temporaries.split(),
-        "body": list(body),
-    }
+    tensors = {"inputs": inputs.split(), "outputs": outputs.split(), "temporaries": temporaries.split()}
+    return {"op": name, **tensors, "body": list(body)}
 
 
 def call(function: str, arrow: str = "->") -> Statement:
@@ -26,7 +21,6 @@ def call(function: str, arrow: str = "->") -> Statement:
 
 
 def choice(*branches: list[Statement]) -> Statement:
-    """Return a statement of branches, one of which runs."""
     return {"branches": list(branches)}
 
 

@@ -11,12 +11,10 @@ FOLDER = Path(__file__).parents[2] / "examples" / "problems"
 
 
 def files(folder: str) -> list[Path]:
-    """Return the problem files of a folder, sorted by name."""
     return sorted((FOLDER / folder).glob("*.csv"))
 
 
 def problem(name: str) -> Problem:
-    """Return a problem by folder and file, such as `tflite/kws_dscnn_int8.csv`."""
     return read_problem((FOLDER / name).read_bytes(), name)
 
 
@@ -32,5 +30,4 @@ def library_file(name: str) -> Path:
 
 def read_index(folder: str) -> list[dict[str, Any]]:
     """Return the recorded results of the problems in a folder: an object with `file` for each."""
-    found: list[dict[str, Any]] = json.loads((FOLDER / folder / "index.json").read_text())
-    return found
+    return list(json.loads((FOLDER / folder / "index.json").read_text()))

@@ -139,7 +139,6 @@ def _random_operation(net: Network, rng: random.Random, x: int, others: list[int
 
 
 def random_cascade(graph: AccessGraph, options: CascadeOptions, found: Rows, rng: random.Random) -> Cascade:
-    """Return a random sequence of the found regions as a cascade."""
     at, regions = 0, []
     while at < len(graph.operations):
         starting = found[found[:, 0] == at]

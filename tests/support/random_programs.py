@@ -102,8 +102,7 @@ def _random_function(
     buffers += aliases
     left = chance.randint(2, 9) if is_entry else chance.randint(1, 4)
     draft = _Draft(chance, buffers, names, names, own, left, 2 if is_entry else 1, callable_)
-    body = draft.body(0, 9 if is_entry else 4)
-    return {"params": params, "results": results, "buffers": buffers, "body": body}
+    return {"params": params, "results": results, "buffers": buffers, "body": draft.body(0, 9 if is_entry else 4)}
 
 
 def _add_scopes(chance: random.Random, function: dict[str, Any]) -> None:

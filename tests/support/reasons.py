@@ -28,12 +28,8 @@ def cut_down(problem: Problem, buffers: Collection[Id], rules: Collection[RuleMe
         if ("pool_alignment", pool.name) not in {(rule.rule, rule.pool) for rule in rules}:
             row.pop("alignment", None)
         pools.append(row)
-    lists: dict[str, Any] = {
-        "conflicts": [pair for pair in problem.conflicts if names.issuperset(pair)],
-        "may_share": [pair for pair in problem.may_share if names.issuperset(pair)],
-        "together": [],
-        "bank": [],
-    }
+    pairs = {"conflicts": problem.conflicts, "may_share": problem.may_share, "together": (), "bank": ()}
+    lists: dict[str, Any] = {name: [pair for pair in rows if names.issuperset(pair)] for name, rows in pairs.items()}
     for rule in rules:
         if rule.rule == "together":
             lists["together"].append([name for name in rule.buffers if name in names])

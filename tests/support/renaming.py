@@ -24,7 +24,6 @@ def respell(data: Data, rng: random.Random, k: int = 1) -> Data:
 
 
 def rename(data: Data) -> Data:
-    """Return the problem with other ids and pool names."""
     names = {row["id"]: f"new {k}" for k, row in enumerate(data["buffers"])}
     rows = [dict(row) for row in data["buffers"]]
     for row in rows:
@@ -36,8 +35,7 @@ def rename(data: Data) -> Data:
         for key in {"pools", "forbid_pools"} & row.keys():
             row[key] = [f"new {name}" for name in row[key]]
     changed: Data = {"buffers": rows, "name": "another"}
-    pools = data.get("pools", [{"name": "default"}])
-    changed["pools"] = [pool | {"name": f"new {pool['name']}"} for pool in pools]
+    changed["pools"] = [pool | {"name": f"new {pool['name']}"} for pool in data.get("pools", [{"name": "default"}])]
     changed["conflicts"] = [[names[b], names[a]] for a, b in data.get("conflicts", ())]
     changed["may_share"] = [[names[b], names[a]] for a, b in data.get("may_share", ())]
     changed["together"] = [[names[name] for name in entry] for entry in data.get("together", ())]
@@ -56,7 +54,6 @@ def retime(data: Data) -> Data:
 
 
 def scale(data: Data, k: int) -> Data:
-    """Return the problem with all bytes multiplied by `k`."""
     limits = ("no_cross", "end_at_most", "start_at_least")
     of_buffers = ("size", "alignment", "offset", "hint", "traffic", "alias_offset", *limits)
     of_pools = ("size", "alignment", "base_address", "bank_size")
@@ -79,11 +76,8 @@ def scale(data: Data, k: int) -> Data:
 
 def shuffle(data: Data, rng: random.Random) -> Data:
     """Return the problem with all lists in another order, except the pools, whose order has a meaning."""
-    return data | {
-        name: rng.sample(data[name], len(data[name]))
-        for name in ("buffers", "conflicts", "may_share", "together", "bank")
-        if name in data
-    }
+    names = [name for name in ("buffers", "conflicts", "may_share", "together", "bank") if name in data]
+    return data | {name: rng.sample(data[name], len(data[name])) for name in names}
 
 
 def _time(step: int) -> int:

@@ -20,7 +20,6 @@ class Http:
     client: TestClient
 
     def ask(self, name: str, body: Body | bytes, **query: Any) -> Any:
-        """Return the answer to `POST /v1/NAME`."""
         response = self.post(name, body, **query)
         assert response.status_code == 200, response.text
         return response.json()
@@ -36,8 +35,6 @@ class Http:
 
 @dataclass(frozen=True)
 class CommandResult:
-    """The result of a command: its exit status, and its output."""
-
     status: int
     out: str
     err: str
@@ -55,7 +52,6 @@ class Command:
     captured: Callable[[], tuple[str, str]]
 
     def __call__(self, *arguments: str | Path) -> CommandResult:
-        """Run the command, and return its result."""
         self.captured()
         status = main([str(argument) for argument in arguments])
         out, err = self.captured()
@@ -78,5 +74,4 @@ def problem_of(*rows: tuple[int, int, int], **more: Any) -> dict[str, Any]:
 
 
 def offsets(answer: Any) -> dict[Any, int]:
-    """Return the offset of each buffer in a plan as JSON, by id."""
     return {row["id"]: row["offset"] for row in answer["placements"]}

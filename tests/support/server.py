@@ -21,14 +21,11 @@ from memplan.api.store.api_key import Key, new_secret
 
 @dataclass(frozen=True)
 class RunningServer:
-    """A server that answers, and a client for it."""
-
     client: httpx.Client
     port: int
     service: Service
 
     def wait_for_end(self, job: Mapping[str, Any], limit_s: float = 60.0) -> dict[str, Any]:
-        """Wait until a job has ended, and return its description."""
         give_up = time.monotonic() + limit_s
         while (found := self.client.get(job["links"]["self"]).json())["finished_at"] is None:
             assert time.monotonic() < give_up, found

@@ -95,8 +95,7 @@ def raw_problems(draw: st.DrawFn, most: int = 5, roomy: bool = False) -> dict[st
         "objective": draw(st.sampled_from(("peak", "peak", "cost", "fit"))),
     }
     if rows:
-        pair = st.tuples(st.integers(0, len(rows) - 1), st.integers(0, len(rows) - 1))
-        drawn = draw(st.lists(pair, max_size=4))
+        drawn = draw(st.lists(st.tuples(st.integers(0, len(rows) - 1), st.integers(0, len(rows) - 1)), max_size=4))
         data["conflicts"] = [[rows[i]["id"], rows[j]["id"]] for i, j in drawn if i == j or family[i] != family[j]]
     return data
 

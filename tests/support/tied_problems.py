@@ -52,7 +52,6 @@ def draw_tied_problem(rng: random.Random, most: int, name: str | None = None) ->
 
 
 def _is_sound(data: dict[str, Any]) -> bool:
-    """Return True if the rules so far do not contradict each other."""
     try:
         Problem.model_validate(data)
     except ProblemError:

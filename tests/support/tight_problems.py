@@ -68,8 +68,7 @@ def full_load(seed: int, n: int, height: int = 1000, live: int = 5) -> Problem:
 def _pieces(rng: np.random.Generator, total: int, count: int) -> list[int]:
     """Return up to `count` positive numbers that add up to `total`."""
     cuts = np.sort(rng.choice(np.arange(1, total), min(count, total) - 1, replace=False))
-    found: list[int] = np.diff(np.concatenate(([0], cuts, [total]))).tolist()
-    return found
+    return list(np.diff(np.concatenate(([0], cuts, [total]))).tolist())
 
 
 def mixed_alignments(seed: int, n: int) -> Problem:

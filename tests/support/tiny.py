@@ -106,8 +106,7 @@ def random_tiny(seed: int) -> Problem:
     names = ["fast", "slow"][: int(rng.choice([1, 1, 2]))]
     pools = [_random_pool(rng, name, unit) for name in names]
     buffers = [_random_buffer(rng, k, names, unit) for k in range(int(rng.integers(1, 7)))]
-    ids = [row["id"] for row in buffers]
-    pairs = rng.choice(ids, (int(rng.choice([0, 0, 3])), 2)).tolist()
+    pairs = rng.choice([row["id"] for row in buffers], (int(rng.choice([0, 0, 3])), 2)).tolist()
     objective = rng.choice(["peak", "peak", "fit", "cost"])
     data = {"buffers": buffers, "pools": pools, "conflicts": [p for p in pairs if p[0] != p[1]], "objective": objective}
     return Problem.model_validate(data)

@@ -62,8 +62,6 @@ def problem_of_lives(
     rows: Sequence[tuple[str, int, int, int]], pools: Sequence[Mapping[str, Any]] = (), alignment: int = 1
 ) -> Problem:
     """Return a problem of buffers (name, size, start, end) with one alignment."""
-    buffers = [
-        {"id": name, "size": size, "start": start, "end": end, "alignment": alignment}
-        for name, size, start, end in rows
-    ]
+    keys = ("id", "size", "start", "end")
+    buffers = [dict(zip(keys, row, strict=True)) | {"alignment": alignment} for row in rows]
     return Problem.model_validate({"buffers": buffers, "pools": list(pools)})

@@ -65,7 +65,6 @@ def greedy_plan(problem: Problem) -> Plan:
 
 
 def searched_result(problem: CompiledProblem, plan: Plan) -> SolveResult:
-    """Return a plan as the result of a search that has proved no bound."""
     is_empty = plan.peak is None and not plan.placements
     found = None if is_empty else assignment_of(problem.problem, problem.instance, plan.placements)
     assignment = None if found is None else Assignment(*found, score(problem.instance, *found), plan.solver or "")

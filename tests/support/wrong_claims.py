@@ -17,7 +17,6 @@ TWO = [{"name": "x", "size": 16, "cost": 2}, {"name": "y", "size": 16, "cost": 1
 
 
 def table(*places: tuple[int | str, str, int]) -> PlacementTable:
-    """Return a table of placements, each an id, a pool and an offset."""
     names = list(dict.fromkeys(pool for _, pool, _ in places))
     pools, offsets = [names.index(pool) for _, pool, _ in places], [offset for _, _, offset in places]
     return PlacementTable(tuple(name for name, _, _ in places), tuple(names), column(pools), column(offsets))
@@ -40,17 +39,11 @@ def wrong_claims() -> Iterator[Case]:
 
 def _empty_claims() -> Iterator[Case]:
     problem = Problem(buffers=[A, B], pools=[{"size": 6}])
-    why = Explanation(message="", pool="default", missing_bytes=1, time=1, buffers=("a",))
     claims: tuple[dict[str, Any], ...] = (
-        {},
-        {"peak": 7},
-        {"gap": 0.0},
-        {"cost": 1.0},
-        {"shared": (("a", "b"),)},
+        *({}, {"peak": 7}, {"gap": 0.0}, {"cost": 1.0}, {"shared": (("a", "b"),)}),
         {"reused": (Reused(buffers=("a", "b"), cost=1),)},
-        {"pools": (PoolUse(name="default", used=1),)},
-        {"pools": (PoolUse(name="nowhere"),)},
-        {"explanation": why},
+        *({"pools": (use,)} for use in (PoolUse(name="default", used=1), PoolUse(name="nowhere"))),
+        {"explanation": Explanation(message="", pool="default", missing_bytes=1, time=1, buffers=("a",))},
     )
     for status, claim in product(("unknown", "infeasible"), claims):
         yield problem, Plan.model_validate({"status": status}).model_copy(update=claim)
@@ -80,10 +73,8 @@ def _goal_claims() -> Iterator[Case]:
         for status, bounds, least, cost in product(
             ("feasible", "optimal"), ((4, 2), (1, 2)), (None, 1.0, 3.0, 4.0), (None, 3.0)
         ):
-            pools = tuple(
-                PoolUse(name=name, used=used, lower_bound=low)
-                for name, used, low in zip("xy", uses, bounds, strict=True)
-            )
+            rows = zip("xy", uses, bounds, strict=True)
+            pools = tuple(PoolUse(name=name, used=used, lower_bound=low) for name, used, low in rows)
             plan = _plan(
                 status=status, placements=places, pools=pools, profile=profile, cost=cost, cost_lower_bound=least
             )
@@ -140,10 +131,8 @@ def lifetime_cases(count: int) -> Iterator[Case]:
             places = [(k, "default", max(0, at + moved * (k == number))) for k, (_, _, at) in enumerate(lives)]
             yield problem, Plan(placements=table(*places))
     rows = [{"id": k, "size": 8, "start": k, "end": 9} for k in range(3)]  # the last one is alive with both others
-    yield (
-        Problem.model_validate({"buffers": rows}),
-        Plan(placements=table(*((k, "default", at) for k, at in enumerate((12, 0, 6))))),
-    )
+    placed = table(*((k, "default", at) for k, at in enumerate((12, 0, 6))))
+    yield Problem.model_validate({"buffers": rows}), Plan(placements=placed)
     for sizes in ((4, 0), (0, 4)):
         rows = [A | {"size": sizes[0]}, B | {"size": sizes[1]}]
         problem = Problem.model_validate({"buffers": rows, "conflicts": [["a", "b"]]})

@@ -22,6 +22,7 @@ from memplan.extensions.bench.worker import BenchTask
 from memplan.planner.errors import OptionError
 from tests.support import public_problems
 
+Captured = pytest.CaptureFixture[str]
 INSTANCES = [str(file) for file in public_problems.files("minimalloc_small")[:3]]
 COMPARED = {"outcome", "peak", "lower_bound", "status", "found_by", "proved_by", "buffers", "machine", "version"}
 PATIENCE_S = 60.0
@@ -54,9 +55,7 @@ def wait_for_file(path: Path) -> None:
         time.sleep(0.05)
 
 
-def test_benchmark_on_a_cluster_has_the_same_rows_as_a_local_one_and_can_resume(
-    address: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_cluster_run_has_the_same_rows_and_can_resume(address: str, tmp_path: Path, capfd: Captured) -> None:
     results = tmp_path / "results.jsonl"
     command = ["bench", *INSTANCES, "--solvers", "greedy,auto", "--time-limit", "5", "--on", address, f"-o{results}"]
     assert main(command) == 0
@@ -114,21 +113,16 @@ def test_running_tasks_end_when_their_caller_ends(address: str, tmp_path: Path) 
         wait_for_file(tmp_path / "ended")
 
 
-def test_a_cluster_machine_with_another_version_of_memplan_is_named(
-    executor: ClusterExecutor, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_machine_with_another_memplan_is_named(executor: ClusterExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
     executor.check(str)
     monkeypatch.setattr(clusters, "__version__", "9.9")
     with pytest.raises(OptionError, match=r"^on: machine \S+ has memplan [0-9.]+, and this one is 9\.9$"):
         executor.check(str)
 
 
-def test_bench_names_a_machine_that_lacks_a_solver_before_any_run(
-    address: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_bench_names_a_machine_that_lacks_a_solver_before_a_run(address: str, tmp_path: Path, capfd: Captured) -> None:
     results = tmp_path / "results.jsonl"
-    command = ["bench", *INSTANCES, "--solvers", "greedy,nowhere:plan", "--on", address, "-o", str(results)]
-    assert main(command) == 2
+    assert main(["bench", *INSTANCES, "--solvers", "greedy,nowhere:plan", "--on", address, "-o", str(results)]) == 2
     err = capfd.readouterr().err
     assert "memplan: error: on: machine " in err
     assert err.endswith(" lacks solver nowhere:plan, which needs nowhere\n")
@@ -164,9 +158,7 @@ def test_the_solver_auto_requires_all_solvers_installed_here() -> None:
         ),
     ],
 )
-def test_a_malformed_address_or_one_where_nothing_answers_is_refused(
-    address: str, sentence: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_or_silent_address_is_refused(address: str, sentence: str, tmp_path: Path, capfd: Captured) -> None:
     if "1:1" in address and (reason := obstacle("dask")):
         pytest.skip(reason)
     assert main(["bench", INSTANCES[0], "--on", address, "-o", str(tmp_path / "results.jsonl")]) == 2

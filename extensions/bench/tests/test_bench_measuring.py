@@ -27,11 +27,8 @@ def planners_can_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
 def measure_planner(
     planner: str, time_limit_s: float = 5.0, memory_limit_bytes: int = 2**33, instance: str = INSTANCE
 ) -> Result:
-    name = (
-        planner
-        if ":" in planner or planner == "greedy"
-        else f"memplan.extensions.bench.tests.planners_to_measure:{planner}"
-    )
+    is_whole = ":" in planner or planner == "greedy"
+    name = planner if is_whole else f"memplan.extensions.bench.tests.planners_to_measure:{planner}"
     # In a warm-up, these planners would sleep, fail or crash before the measurement, so skip the warm-up.
     return measure(BenchTask(instance, name, 1, time_limit_s, memory_limit_bytes, is_warm=False))
 
@@ -181,9 +178,8 @@ def test_a_run_of_a_named_solver_that_raises_has_outcome_failed(
     function: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(registry.BY_NAME, "cbc", replace(false_claims.row(function), name="cbc"))
-    first = registry.BY_NAME["greedy"]
     monkeypatch.setitem(
-        registry.BY_NAME, "greedy", replace(first, can=frozenset())
+        registry.BY_NAME, "greedy", replace(registry.BY_NAME["greedy"], can=frozenset())
     )  # Greedy now supports no problem with conflicts, so only the named solver can plan.
     file = tmp_path / "ring.json"
     file.write_text(FEATURES["a ring of conflicts"].model_dump_json(exclude_defaults=True))

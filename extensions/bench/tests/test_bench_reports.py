@@ -29,8 +29,7 @@ ROWS = [
 
 
 def test_a_run_is_solved_at_the_best_bound_that_any_solver_proved() -> None:
-    summary = Summary(ROWS)
-    solved = {key: cell.n_solved for key, cell in summary.cells.items()}
+    solved = {key: cell.n_solved for key, cell in Summary(ROWS).cells.items()}
     assert solved == {("a", "ours"): 2, ("b", "ours"): 0, ("a", "theirs"): 0, ("b", "theirs"): 1, ("c", "theirs"): 0}
 
 
@@ -100,8 +99,7 @@ def test_the_text_of_a_report_agrees_with_its_rows() -> None:
 def test_a_report_fits_into_120_columns_even_with_long_file_names() -> None:
     name = "suites/" + "a_long_folder/" * 12 + "model.csv"
     rows = [line.model_copy(update={"instance": name, "peak": 2**40}) for line in ROWS]
-    lines = text_report(Summary(rows)).splitlines()
-    assert max(len(line) for line in lines if name not in line) <= 120
+    assert max(len(line) for line in text_report(Summary(rows)).splitlines() if name not in line) <= 120
 
 
 def test_results_with_different_time_limits_are_reported_separately() -> None:
@@ -150,9 +148,7 @@ def test_a_change_within_the_noise_is_not_reported_as_a_regression(old: list[Res
         ({"cpu_time_s": 8.0}, "auto: 2.00 times the CPU time, geometric mean of 3 instances"),
     ],
 )
-def test_a_worse_result_is_a_regression_and_a_better_one_an_improvement(
-    facts: dict[str, object], sentence: str
-) -> None:
+def test_a_worse_result_is_a_regression_and_a_better_an_improvement(facts: dict[str, object], sentence: str) -> None:
     assert compare(OLD, changed_rows(**facts)).regressions == (sentence,)
     backwards = compare(changed_rows(**facts), OLD)
     assert backwards.regressions == ()

@@ -49,8 +49,7 @@ def test_a_run_whose_row_was_cut_off_is_repeated(tmp_path: Path) -> None:
 
 def test_runs_with_a_row_are_not_repeated() -> None:
     wanted = [job(seed=1), job(seed=2), job("cbc", seed=1), job(instance="b.csv")]
-    done = [result(seed=1), result("cbc", seed=1, outcome="late")]
-    assert remaining_tasks(wanted, done) == [wanted[1], wanted[3]]
+    assert remaining_tasks(wanted, [result(seed=1), result("cbc", seed=1, outcome="late")]) == [wanted[1], wanted[3]]
 
 
 def test_skipped_runs_are_repeated_and_their_later_row_counts() -> None:
@@ -190,9 +189,8 @@ def test_rows_given_as_a_suite_are_named_as_such(tmp_path: Path) -> None:
 
 
 def test_curves_are_the_mean_quality_and_the_share_of_solved_runs() -> None:
-    curve = (Moment(wall_time_s=0.1, peak=200, lower_bound=60),)
     rows = [
-        result(peak=100, curve=curve, wall_time_s=1.0, status="optimal"),
+        result(peak=100, curve=(Moment(wall_time_s=0.1, peak=200, lower_bound=60),), wall_time_s=1.0, status="optimal"),
         result(instance="b.csv", peak=50, wall_time_s=2.0, status="feasible"),
         result("late", outcome="late"),
         result("other", instance="b.csv", peak=40, wall_time_s=0.5, status="optimal"),

@@ -16,6 +16,7 @@ from memplan.extensions.bench.clusters import MachineLostError
 from memplan.extensions.bench.tests.clusters import StandIn, cluster, obstacle
 from tests.support import public_problems
 
+Captured = pytest.CaptureFixture[str]
 PROBLEMS = [str(file) for file in public_problems.files("minimalloc_small")[:4]]
 WHOLE = ["--deterministic", "--time-limit", "10"]
 ADDRESS = "dask://127.0.0.1:8786"
@@ -61,9 +62,7 @@ def outputs(folder: Path) -> dict[str, Any]:
     [["plan", *PROBLEMS, *WHOLE], ["sweep", *PROBLEMS, "--size", "16:48:16", "--time-limit", "10"]],
     ids=["plan", "sweep"],
 )
-def test_a_cluster_run_writes_the_same_files_as_a_local_run(
-    command: list[str], machine: Machine, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_cluster_writes_the_same_files(command: list[str], machine: Machine, tmp_path: Path, capfd: Captured) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     statuses = [main([*command, "-o", f"{here}/"]), main([*command, "-o", f"{there}/", "--on", ADDRESS])]
     assert statuses[0] == statuses[1]
@@ -76,9 +75,7 @@ def test_a_cluster_run_writes_the_same_files_as_a_local_run(
         assert [a.read_bytes() == b.read_bytes() for a, b in pairs] == [True] * len(PROBLEMS)
 
 
-def test_a_cluster_run_handles_equal_file_names_and_wrong_files_like_a_local_run(
-    machine: Machine, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_equal_names_and_wrong_files_are_as_in_a_local_run(machine: Machine, tmp_path: Path, capfd: Captured) -> None:
     first, second = tmp_path / "a" / "one.csv", tmp_path / "b" / "one.csv"
     for path in (first, second):
         path.parent.mkdir()
@@ -96,9 +93,7 @@ def test_a_cluster_run_handles_equal_file_names_and_wrong_files_like_a_local_run
     assert outputs(tmp_path / "plans2") == outputs(tmp_path / "plans0")
 
 
-def test_check_of_a_folder_on_a_cluster_prints_one_report(
-    machine: Machine, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_check_of_a_folder_on_a_cluster_prints_one_report(machine: Machine, tmp_path: Path, capfd: Captured) -> None:
     folder = tmp_path / "models"
     folder.mkdir()
     for path in PROBLEMS[:2]:
@@ -117,9 +112,7 @@ def test_check_of_a_folder_on_a_cluster_prints_one_report(
     assert sum(machine.sizes) == 3
 
 
-def test_a_lost_cluster_machine_affects_only_its_own_files(
-    machine: Machine, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_lost_cluster_machine_affects_only_its_own_files(machine: Machine, tmp_path: Path, capfd: Captured) -> None:
     machine.n_lost = 1
     assert main(["plan", *PROBLEMS, *WHOLE, "-o", f"{tmp_path}/", "--on", ADDRESS]) == 70
     assert f"{PROBLEMS[0]}: the machine was lost in each of 4 attempts" in capfd.readouterr().err
@@ -137,10 +130,9 @@ def test_a_lost_cluster_machine_affects_only_its_own_files(
     ],
 )
 def test_standard_input_and_a_server_are_refused_with_a_cluster(
-    arguments: list[str], message: str, machine: Machine, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, machine: Machine, tmp_path: Path, capfd: Captured
 ) -> None:
-    words = [word.replace("FOLDER", str(tmp_path)) for word in arguments]
-    assert main(["plan", *words, "--on", ADDRESS]) == 2
+    assert main(["plan", *[word.replace("FOLDER", str(tmp_path)) for word in arguments], "--on", ADDRESS]) == 2
     assert message in capfd.readouterr().err
     assert machine.sizes == []
 

@@ -18,6 +18,7 @@ from memplan.planner.model.plan import Plan
 from memplan.questions.plan.answers import headline
 from memplan.questions.plan.plan import progress_line
 
+Captured = pytest.CaptureFixture[str]
 ROOT = Path(__file__).resolve().parents[3]
 SUITE = str(ROOT / "examples" / "problems" / "minimalloc_small" / "g.7.csv")
 AB = (("a", 40, 1), ("b", 24, 0))
@@ -29,16 +30,14 @@ def row(**facts: object) -> str:
     return Result.model_validate({**given, "status": "feasible", "lower_bound": 90, **facts}).model_dump_json() + "\n"
 
 
-def test_memplan_bench_prints_rows_to_stdout_and_the_report_to_stderr(capfd: pytest.CaptureFixture[str]) -> None:
+def test_memplan_bench_prints_rows_to_stdout_and_the_report_to_stderr(capfd: Captured) -> None:
     assert main(["bench", SUITE, *QUICK]) == 0
     out, err = capfd.readouterr()
     assert [json.loads(line)["instance"] for line in out.splitlines()] == [SUITE]
     assert "peak/bound" in err
 
 
-def test_bench_compares_the_costs_of_problems_that_minimize_the_cost(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_bench_compares_the_costs_of_problems_that_minimize_the_cost(tmp_path: Path, capfd: Captured) -> None:
     rows = [{"id": k, "size": 8, "start": 0, "end": 1, "traffic": 3 + k} for k in range(3)]
     pools = [{"name": "fast", "size": 16}, {"name": "slow", "cost": 2}]
     suite = tmp_path / "two_memories.json"
@@ -52,9 +51,7 @@ def test_bench_compares_the_costs_of_problems_that_minimize_the_cost(
     assert "Cost: the peak and its bound are those of the cost." in err
 
 
-def test_bench_shows_the_baseline_of_moves_beside_the_best_plan(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_bench_shows_the_baseline_of_moves_beside_the_best_plan(tmp_path: Path, capfd: Captured) -> None:
     """Keeping `b`, whose accesses are closer, costs two copies of `a`; sending `b` away costs two smaller ones."""
     rows = [{"id": name, "size": size, "start": 0, "end": 4 + end, "accesses": [0, 3 + end]} for name, size, end in AB]
     rows.append({"id": "c", "size": 40, "start": 1, "end": 3, "accesses": [1, 2]})
@@ -67,7 +64,7 @@ def test_bench_shows_the_baseline_of_moves_beside_the_best_plan(
     assert other["message"].startswith("solver: must be auto or greedy, the baseline, for a problem with moves")
 
 
-def test_bench_skips_runs_that_its_output_file_contains(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_bench_skips_runs_that_its_output_file_contains(tmp_path: Path, capfd: Captured) -> None:
     results = tmp_path / "results.jsonl"
     assert main(["bench", SUITE, *QUICK, "-o", str(results)]) == 0
     first = read_results(results)
@@ -84,8 +81,7 @@ def test_an_interrupt_ends_running_jobs_and_keeps_finished_rows(tmp_path: Path) 
     results = tmp_path / "results.jsonl"
     endless = "memplan.extensions.bench.tests.planners_to_measure:run_forever"
     command = [sys.executable, "-m", "memplan.api.cli.main", "bench", SUITE, "--solvers", f"greedy,{endless}", "--cold"]
-    started = subprocess.Popen([*command, "-o", str(results)], cwd=ROOT, stderr=subprocess.PIPE, text=True)
-    with started as process:
+    with subprocess.Popen([*command, "-o", str(results)], cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         assert process.stderr.readline().startswith("[1/2] greedy")
         process.send_signal(signal.SIGINT)
@@ -107,9 +103,7 @@ def test_memplan_bench_exits_with_status_4_for_a_failed_run_and_with_3_for_an_in
     assert main(["bench", "-o", str(results)]) == 3, "a wrong plan is worse than none"
 
 
-def test_bench_compare_prints_only_changes_and_exits_with_1_for_a_regression(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_bench_compare_prints_only_changes_and_exits_with_1_for_a_regression(tmp_path: Path, capfd: Captured) -> None:
     old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
     old.write_text(row())
     new.write_text(row(peak=120))

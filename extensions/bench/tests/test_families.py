@@ -83,8 +83,7 @@ def test_random_problems_have_their_documented_means() -> None:
 
 def test_dense_problems_have_a_tenth_of_their_buffers_alive_at_once() -> None:
     instance = compile_problem(dense_problem(seed=1, n=2000))
-    alive = instance.loads(np.ones(len(instance), dtype=np.int64))
-    assert int(alive.max()) == pytest.approx(200, rel=0.3)
+    assert int(instance.loads(np.ones(len(instance), dtype=np.int64)).max()) == pytest.approx(200, rel=0.3)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -95,24 +94,17 @@ def test_families_draw_equal_problems_for_equal_seeds_only(name: str) -> None:
 
 
 def test_mirroring_time_twice_returns_the_same_problem() -> None:
-    rows = [
-        Buffer(id=1, size=8, start=-(2**63), end=2**63 - 1),
-        Buffer(id=2, size=8, lifetimes=((0, 2), (5, 6))),
-        Buffer(id=3, size=4),
-    ]
+    always = Buffer(id=1, size=8, start=-(2**63), end=2**63 - 1)
+    rows = [always, Buffer(id=2, size=8, lifetimes=((0, 2), (5, 6))), Buffer(id=3, size=4)]
     problem = Problem(buffers=BufferTable.from_rows(rows), conflicts=((1, 3),))
     assert mirror_time(mirror_time(problem)) == problem
     assert mirror_time(problem) != problem
 
 
 def test_shuffling_keeps_pools_and_conflicts() -> None:
-    problem = Problem.model_validate(
-        {
-            "buffers": [{"id": k, "size": 8, "start": 0, "end": 1} for k in range(9)],
-            "conflicts": [(0, 1)],
-            "pools": [{"name": "sram", "size": 128}],
-        }
-    )
+    rows = [{"id": k, "size": 8, "start": 0, "end": 1} for k in range(9)]
+    pools = [{"name": "sram", "size": 128}]
+    problem = Problem.model_validate({"buffers": rows, "conflicts": [(0, 1)], "pools": pools})
     other = shuffle_buffers(problem, 1)
     assert other.buffers.ids != problem.buffers.ids
     assert (other.conflicts, other.pools) == (problem.conflicts, problem.pools)
@@ -122,8 +114,7 @@ def test_families_writes_a_folder_that_bench_reads_as_a_suite(tmp_path: Path, mo
     given = [str(tmp_path), "perfect:n=8,kind=pinwheel,seeds=2", "shuffled@3:mirrored:tight:n=9,seed=1"]
     monkeypatch.setattr(sys, "argv", ["families", *given])
     families.main()
-    files = suites.instances(str(tmp_path))
-    read = [suites.pose(file) for file in files]
+    read = [suites.pose(file) for file in suites.instances(str(tmp_path))]
     assert [len(each.problem.buffers) for each in read[:2]] == [8, 8]
     assert [each.known_peak for each in read] == [HEIGHT, HEIGHT, None]
     assert read[0].problem == pose("perfect:n=8,kind=pinwheel,seed=1")

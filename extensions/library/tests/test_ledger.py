@@ -44,9 +44,8 @@ def test_each_row_of_the_ledger_belongs_to_a_question() -> None:
 def test_no_best_value_of_the_library_is_worse_than_that_of_the_ledger(kind: str) -> None:
     for entry in ProblemLibrary(ROOT / "library").entries(kind):
         row = ROWS.get(f"{kind}/{entry.name}")
-        assert row is None or entry.best is None or not row.answer.values or entry.best <= row.answer.values[0], (
-            entry.name
-        )
+        values = () if row is None else row.answer.values
+        assert entry.best is None or not values or entry.best <= values[0], entry.name
 
 
 def test_document_contains_the_current_figures_of_the_ledger() -> None:
@@ -54,9 +53,7 @@ def test_document_contains_the_current_figures_of_the_ledger() -> None:
     assert path.read_text() == expected, f"{path}: what writes rows writes its tables anew"
 
 
-def test_a_row_of_the_ledger_is_asked_again_by_its_name(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_ledger_row_is_asked_again(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     row = min(GATE, key=lambda row: row.answer.cpu_s if is_here(row.command) else inf)
     monkeypatch.setattr("sys.argv", ["ledger", row.name, "--jobs", "1"])
     assert program.main() == 0

@@ -30,12 +30,9 @@ FINDER = Finder("somebody", "by hand")
 
 
 def entry_of(kind: str, data: bytes, name: str = "three", limit: int | None = None) -> Entry:
-    ending = "csv" if data.startswith(b"id") else "json"
-    given = {
-        "fingerprint": fingerprint(kind, data, f"x.{ending}", limit),
-        "features": features(kind, data, f"x.{ending}"),
-    }
-    fields = {"name": name, "kind": kind, "problem": ending, "source": "here", "origin": "here", "limit": limit}
+    end = "csv" if data.startswith(b"id") else "json"
+    given = {"fingerprint": fingerprint(kind, data, f"x.{end}", limit), "features": features(kind, data, f"x.{end}")}
+    fields = {"name": name, "kind": kind, "problem": end, "source": "here", "origin": "here", "limit": limit}
     return Entry.model_validate({**fields, **given})
 
 
@@ -92,11 +89,8 @@ def test_a_submission_gets_one_of_four_verdicts(
 def test_an_added_plan_with_a_certificate_is_proved_and_passes_the_check(library: ProblemLibrary) -> None:
     for name, data in (("three", BEST), ("seven", NOTHING_FITS), ("graph", b"[0, 1, 2]")):
         submit(library, single_entry(library, name), data, FINDER)
-    assert {entry.name: (entry.status, entry.by) for entry in library.entries()} == {
-        "three": ("proved", "somebody"),
-        "seven": ("proved", "somebody"),
-        "graph": ("proved", "somebody"),
-    }
+    proved = {entry.name: (entry.status, entry.by) for entry in library.entries()}
+    assert proved == dict.fromkeys(("three", "seven", "graph"), ("proved", "somebody"))
     assert [faults for _, faults in check(library, library.entries())] == [[], [], []]
 
 
@@ -195,10 +189,8 @@ def test_select_finds_problems_by_group_kind_and_name(library: ProblemLibrary) -
 
 def test_value_of_a_problem_with_prices_is_the_cost_of_its_best_plan(tmp_path: Path) -> None:
     rows = [{"id": name, "size": 4, "start": k, "end": k + 1} for k, name in enumerate("abc")]
-    problem = {
-        "buffers": rows,
-        "reuse": [{"pairs": [["a", "b"], ["b", "c"]], "cost": 3}, {"pairs": [["a", "c"]], "cost": 5}],
-    }
+    reuse = [{"pairs": [["a", "b"], ["b", "c"]], "cost": 3}, {"pairs": [["a", "c"]], "cost": 5}]
+    problem = {"buffers": rows, "reuse": reuse}
     data = json.dumps(problem | {"pools": [{"name": "ub", "size": 8}], "objective": "cost"}).encode()
     library = ProblemLibrary(tmp_path)
     entry = entry_of("reuse", data)
@@ -250,10 +242,7 @@ def test_a_new_archive_replaces_only_the_files_of_the_previous_one(tmp_path: Pat
     (tmp_path / "plans" / "mine.csv").write_bytes(b"3")
     (tmp_path / ARCHIVE).write_bytes(pack_archive({"plans/a.csv": b"4"}))
     unpack(tmp_path)
-    assert {path.name: path.read_bytes() for path in (tmp_path / "plans").iterdir()} == {
-        "a.csv": b"4",
-        "mine.csv": b"3",
-    }
+    assert {one.name: one.read_bytes() for one in (tmp_path / "plans").iterdir()} == {"a.csv": b"4", "mine.csv": b"3"}
 
 
 @pytest.mark.parametrize(
@@ -270,8 +259,7 @@ def test_an_archive_with_a_file_outside_its_folders_is_refused(tmp_path: Path, n
 
 def test_archives_of_the_checkout_contain_the_files_of_their_tables_and_repack_unchanged(tmp_path: Path) -> None:
     for kind in LIBRARY.kinds():
-        archive = LIBRARY.folder / kind / ARCHIVE
-        with ZipFile(archive) as members:
+        with ZipFile(LIBRARY.folder / kind / ARCHIVE) as members:
             files = {name: members.read(name) for name in members.namelist()}
             about = {(each.date_time, each.external_attr >> 16) for each in members.infolist()}
         assert about == {((1980, 1, 1, 0, 0, 0), 0o644)}

@@ -24,6 +24,7 @@ from memplan.questions.question import Control
 from tests.support.applications import min_peak
 from tests.support.server import RunningServer, run_server
 
+Captured = pytest.CaptureFixture[str]
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
@@ -89,8 +90,7 @@ def test_the_lower_bound_is_said_to_hold_for_the_number_of_heaps() -> None:
 
 def test_the_fewest_heaps_are_proved_even_if_each_live_set_fits_in_fewer() -> None:
     rows = [{"id": k, "size": 3, "start": k, "end": k + 2} for k in range(4)]
-    ring = Problem(buffers=[*rows, {"id": 4, "size": 3, "lifetimes": [[0, 1], [4, 5]]}])
-    found = heap_plan(ring, 3, 2)
+    found = heap_plan(Problem(buffers=[*rows, {"id": 4, "size": 3, "lifetimes": [[0, 1], [4, 5]]}]), 3, 2)
     assert found.heaps is not None
     assert (len(found.pools), found.heaps.least) == (3, 3)
 
@@ -105,10 +105,9 @@ def test_buffers_of_size_zero_all_share_one_heap(fields: dict[str, int]) -> None
 @pytest.mark.parametrize("limit_s", [0.001, 0.05, 0.5])
 def test_heaps_found_before_the_time_limit_are_reported(limit_s: float) -> None:
     rng = random.Random(1)
-    starts = [rng.randrange(300) for _ in range(300)]
     rows = [
         {"id": k, "size": rng.randrange(1, 3000), "start": start, "end": start + rng.randrange(1, 80)}
-        for k, start in enumerate(starts)
+        for k, start in enumerate([rng.randrange(300) for _ in range(300)])
     ]
     problem, noted = Problem.model_validate({"buffers": rows}), list[Plan]()
     found = plan_in_heaps(problem, 9000, replace(Control.from_limit(limit_s), note=noted.append))
@@ -198,9 +197,7 @@ def mode_fields(answer: Any) -> Any:
 
 
 @pytest.mark.parametrize(("body", "expected"), [row[1:] for row in MODES], ids=[row[0] for row in MODES])
-def test_plan_calls_and_plan_jobs_answer_in_each_mode(
-    body: dict[str, Any], expected: Any, server: RunningServer
-) -> None:
+def test_plan_calls_and_jobs_answer_in_each_mode(body: dict[str, Any], expected: Any, server: RunningServer) -> None:
     answer = server.client.post("/v1/plan", json=body)
     assert (answer.status_code, mode_fields(answer.json())) == (200, expected), answer.text
     submitted = server.client.post("/v1/jobs", json=body)
@@ -212,9 +209,7 @@ def test_plan_calls_and_plan_jobs_answer_in_each_mode(
     assert server.client.get(f"{links['self']}/problem").status_code == 404
 
 
-def test_memplan_plan_draws_heaps_and_memplan_verify_accepts_them(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_memplan_plan_draws_heaps_and_memplan_verify_accepts_them(tmp_path: Path, capfd: Captured) -> None:
     problem, plan, picture = (str(tmp_path / name) for name in ("problem.json", "plan.json", "plan.svg"))
     Path(problem).write_text(json.dumps(PROBLEM))
     assert main(["plan", problem, "--heaps", "80", "-o", plan, "-o", picture]) == 0
@@ -223,9 +218,7 @@ def test_memplan_plan_draws_heaps_and_memplan_verify_accepts_them(
     assert main(["verify", problem, plan, "--quiet"]) == 0
 
 
-def test_memplan_converts_a_problem_to_shared_objects_and_plans_it(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_memplan_converts_a_problem_to_shared_objects_and_plans_it(tmp_path: Path, capfd: Captured) -> None:
     problem, objects = str(tmp_path / "problem.json"), str(tmp_path / "objects.json")
     Path(problem).write_text(json.dumps(PROBLEM))
     assert main(["convert", problem, "--to", "objects", "-o", objects, "--quiet"]) == 0

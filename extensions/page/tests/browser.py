@@ -36,8 +36,7 @@ class Tab:
     @property
     def policy_breaks(self) -> list[str]:
         """Return the errors that report violations of the page's Content-Security-Policy."""
-        found: list[str] = self.page.evaluate("window.policyBreaks")
-        return found
+        return self.page.evaluate("window.policyBreaks")
 
     def serious_violations(self) -> list[str]:
         if not AXE.exists():

@@ -40,10 +40,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"buffers": [{**SMALL, "pools": ["other"]}]}, "buffers[0].pools: this page plans one memory, default, got other"),
     ({"buffers": [{"id": "a", "size": 64}]}, "buffers[0]: this page plans buffers with a lifetime; memplan plan"),
     ({"buffers": [{**SMALL, "sise": 1}]}, "buffers[0].sise: this page plans sizes, "),
-    *(
-        ({field: [["a", "b"]]}, f"{field}: this page plans sizes, ")
-        for field in ("may_share", "together", "same_offset")
-    ),
+    *(({name: [["a", "b"]]}, f"{name}: this page plans sizes, ") for name in ("may_share", "together", "same_offset")),
     ({"bank": [{"buffers": ["a", "b"]}]}, "bank: this page plans sizes, "),
     ({"reuse": {"pairs": [["a", "b"]], "cost": 1}}, "reuse: this page plans sizes, "),
     ({"equal_use": True}, "equal_use: this page plans sizes, "),
@@ -75,11 +72,9 @@ def rows_of(*problems: dict[str, Any]) -> list[Any]:
     node = shutil.which("node")
     if node is None:
         pytest.skip("modules are tested where node is installed")
-    rows = Path(__file__).parents[1] / "static" / "browser" / "rows.js"
-    script = SCRIPT % rows.as_uri()
+    script = SCRIPT % (Path(__file__).parents[1] / "static" / "browser" / "rows.js").as_uri()
     command = [node, "--input-type=module", "--eval", script, json.dumps(problems)]
-    found: list[Any] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    return found
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
 def test_the_page_names_the_field_of_a_problem_that_it_cannot_plan() -> None:
@@ -94,10 +89,7 @@ def test_the_page_names_the_field_of_a_problem_that_it_cannot_plan() -> None:
 def test_the_page_has_a_rule_for_each_field_of_the_problem_format() -> None:
     source = (Path(__file__).parents[1] / "static" / "browser" / "rows.js").read_text(encoding="utf-8")
     schema = Problem.model_json_schema()
-    fields = {
-        *schema["properties"],
-        *(name for row in ("Buffer", "Pool") for name in schema["$defs"][row]["properties"]),
-    }
+    fields = {*schema["properties"], *(key for row in ("Buffer", "Pool") for key in schema["$defs"][row]["properties"])}
     assert [name for name in sorted(fields) if f'"{name}"' not in source] == []
 
 
@@ -125,13 +117,11 @@ def page(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab
 
 
 def status_text(found: Tab) -> str:
-    """Wait until the page has planned, and return its status message."""
     wait_until(found, "!/^(planning.*)?$/.test(document.querySelector('[role=status]').textContent)")
     return str(found.page.evaluate("document.querySelector('[role=status]').textContent"))
 
 
 def drop_file(found: Tab, name: str, text: str) -> str:
-    """Drop a file on the page, and return the status message after planning."""
     found.page.evaluate("document.querySelector('[role=status]').textContent = ''")
     found.page.evaluate(DROP, [name, text])
     return status_text(found)

@@ -80,20 +80,14 @@ def test_a_file_page_contains_problem_and_plan_as_compressed_json() -> None:
     assert [view["inspection"]["valid"], len(view["plan"]["placements"])] == [True, 4]
 
 
-SHOWN = Problem(
-    buffers=[
-        Buffer(id='</iframe>"<b>', size=64, start=0, end=3),
-        Buffer(id=2, size=48, lifetimes=((2, 5), (7, 8))),
-        Buffer(id="always", size=16),
-    ]
-)
+FIRST, ALWAYS = Buffer(id='</iframe>"<b>', size=64, start=0, end=3), Buffer(id="always", size=16)
+SHOWN = Problem(buffers=[FIRST, Buffer(id=2, size=48, lifetimes=((2, 5), (7, 8))), ALWAYS])
 
 
 def test_columns_of_a_plan_have_sizes_and_times_if_its_problem_is_known() -> None:
     plan = solve(SHOWN)
     columns = plan.to_columns()
-    assert columns["id"] == [buffer.id for buffer in SHOWN.buffers]
-    assert columns["size"].tolist() == [64, 48, 16]
+    assert (columns["id"], columns["size"].tolist()) == ([buffer.id for buffer in SHOWN.buffers], [64, 48, 16])
     assert (columns["start"], columns["end"]) == ([0, 2, None], [3, 8, None])
     alone = Plan.model_validate(plan.model_dump(mode="json"))
     assert sorted(alone.to_columns()) == ["id", "offset", "pool"]
@@ -132,8 +126,7 @@ TABLE = "id,lower,upper,size\na,0,2,4\nb,1,3,4\nc,2,4,6\n"
 @pytest.fixture
 def table(tmp_path: Path, capfd: Captured) -> Path:
     (tmp_path / "p.csv").write_text(TABLE)
-    made = ["plan", str(tmp_path / "p.csv"), "--deterministic", "-o", str(tmp_path / "p.json")]
-    assert main(made) == 0
+    assert main(["plan", str(tmp_path / "p.csv"), "--deterministic", "-o", str(tmp_path / "p.json")]) == 0
     capfd.readouterr()
     return tmp_path / "p.csv"
 
@@ -153,8 +146,7 @@ def test_plan_and_verify_write_a_page_and_format_page_opens_it(
     assert main(["plan", str(table), "-o", str(tmp_path / "x.json"), "-o", str(page), "-q"]) == 0
     assert ("<title>p.csv</title>" in page.read_text(), opened) == (True, [])
     page.unlink()
-    wrong = json.dumps({"a": 0, "b": 0, "c": 0})
-    table.with_name("wrong.json").write_text(wrong)
+    table.with_name("wrong.json").write_text(json.dumps({"a": 0, "b": 0, "c": 0}))
     assert main(["verify", str(table), str(table.with_name("wrong.json")), "-o", str(page), "-q"]) == 3
     assert page.read_text().startswith("<!doctype html>")
     capfd.readouterr()

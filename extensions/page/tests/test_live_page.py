@@ -11,18 +11,13 @@ from memplan.api.settings import Settings
 from memplan.extensions.page.tests.browser import DROP, Tab, tab, wait_until
 from memplan.questions import question_rows
 from tests.support.server import RunningServer, run_server
+from tests.support.values import buffer_rows
 
 pytestmark = pytest.mark.slow
 MODELS, EXAMPLES = Path(__file__).parents[3] / "tests" / "models", Path(__file__).parents[3] / "examples"
 HARD = EXAMPLES / "problems" / "minimalloc" / "J.1048576.csv"
-SMALL: dict[str, Any] = {
-    "buffers": [
-        {"id": "conv1", "size": 64, "start": 0, "end": 3},
-        {"id": "conv2", "size": 48, "start": 2, "end": 5},
-        {"id": "conv3", "size": 32, "start": 4, "end": 6},
-    ],
-    "pools": [{"name": "sram", "size": 256}],
-}
+ROWS = buffer_rows(conv1=(64, 0, 3), conv2=(48, 2, 5), conv3=(32, 4, 6))
+SMALL: dict[str, Any] = {"buffers": ROWS, "pools": [{"name": "sram", "size": 256}]}
 KEY = "a-key-of-an-operator-that-is-long-enough"
 
 
@@ -37,15 +32,13 @@ def opened_tab(browser: Any, server: RunningServer) -> Iterator[Tab]:
     with tab(browser) as found:
         found.page.goto(f"http://127.0.0.1:{server.port}/")
         yield found
-        assert found.errors == []
-        assert found.policy_breaks == []
+        assert (found.errors, found.policy_breaks) == ([], [])
         assert all(url.startswith((f"http://127.0.0.1:{server.port}/", "blob:", "data:")) for url in found.requests)
 
 
 def give(found: Tab, name: str, content: bytes) -> None:
-    found.page.set_input_files(
-        "header input[type=file]", {"name": name, "mimeType": "application/octet-stream", "buffer": content}
-    )
+    file = {"name": name, "mimeType": "application/octet-stream", "buffer": content}
+    found.page.set_input_files("header input[type=file]", file)
 
 
 def wait_for_text(found: Tab, text: str) -> None:
@@ -53,15 +46,13 @@ def wait_for_text(found: Tab, text: str) -> None:
 
 
 def plan_file(found: Tab, name: str, content: bytes | dict[str, Any] = SMALL) -> None:
-    """Give the page a file, by default one of the small problem, and wait for its plan."""
     give(found, name, content if isinstance(content, bytes) else json.dumps(content).encode())
     wait_for_text(found, "planned in")
 
 
 def alarm(found: Tab) -> str:
     found.page.wait_for_selector("[role=alert] li")
-    text: str = found.page.inner_text("[role=alert]")
-    return text
+    return found.page.inner_text("[role=alert]")
 
 
 def test_the_start_screen_offers_an_example(opened_tab: Tab) -> None:
@@ -89,10 +80,7 @@ def test_a_mended_file_that_is_opened_again_under_its_name_is_read_again(opened_
 
 
 def focused_name(found: Tab) -> str:
-    name: str = found.page.evaluate(
-        "(({ ariaLabel, textContent }) => ariaLabel ?? textContent)(document.activeElement)"
-    )
-    return name
+    return found.page.evaluate("(({ ariaLabel, textContent }) => ariaLabel ?? textContent)(document.activeElement)")
 
 
 def wait_for_focus(found: Tab, name: str) -> None:
@@ -183,8 +171,7 @@ def test_opened_plans_are_verified_and_restored_by_back_and_forward(opened_tab: 
     wait_for_text(opened_tab, "planned in")
     badge(opened_tab, "valid: checked")
     assert "112 B, proved to be the least" in opened_tab.page.inner_text(".sentences")
-    assert opened_tab.page.locator(".picture canvas").count() == 2
-    assert opened_tab.page.title() == "one - memplan"
+    assert (opened_tab.page.locator(".picture canvas").count(), opened_tab.page.title()) == (2, "one - memplan")
     opened_tab.page.fill("label:has-text('capacity') input", "100 B")
     opened_tab.page.click(".service button.primary")
     wait_for_text(opened_tab, "does not fit")
@@ -261,8 +248,7 @@ def test_the_page_requests_the_free_dimensions_of_a_model(opened_tab: Tab) -> No
 def lines(found: Tab) -> str:
     """Return the answer on the page as the text that the command line would print."""
     found.page.click("summary:text-is('As the command writes it')")
-    text: str = found.page.inner_text("pre.lines")
-    return text
+    return found.page.inner_text("pre.lines")
 
 
 def question(found: Tab, kind: str, **options: str | bool) -> None:
@@ -320,10 +306,8 @@ def test_a_dropped_file_opens_the_form_of_its_question(opened_tab: Tab) -> None:
         give(opened_tab, name, (EXAMPLES / name).read_bytes())
         opened_tab.page.wait_for_selector(f"dialog .menu [aria-pressed=true] b:text-is('{kind}')")
         if name == "schedules/gap8_like.json":  # A target needs a network, so the form asks for one.
-            assert (
-                opened_tab.page.eval_on_selector("[data-input=problem] select", "(one) => one.selectedOptions[0].text")
-                == "a file…"
-            )
+            shown = "(one) => one.selectedOptions[0].text"
+            assert opened_tab.page.eval_on_selector("[data-input=problem] select", shown) == "a file…"
             assert "problem: which one is gap8-like for? Choose its file." in opened_tab.page.inner_text(
                 "dialog .alarm"
             )
@@ -360,8 +344,7 @@ def test_links_appear_only_for_questions_in_the_openapi_schema(opened_tab: Tab) 
         opened_tab.page.goto(opened_tab.page.url.partition("?")[0])
         opened_tab.page.click("text=Try an example")
         badge(opened_tab, "valid: checked")
-        count: int = opened_tab.page.locator("text=Make a certificate").count()
-        return count > 0
+        return opened_tab.page.locator("text=Make a certificate").count() > 0
 
     def drop_one(route: Any) -> None:
         answer = route.fetch()
@@ -384,8 +367,7 @@ def test_a_saved_page_opens_without_the_service(opened_tab: Tab, browser: Any, t
     with tab(browser) as alone:
         alone.page.goto((tmp_path / "saved.html").as_uri())
         alone.page.wait_for_selector(".picture canvas")
-        assert alone.page.inner_text(".badge") == "valid: checked"
-        assert alone.page.title() == "mobilenet_v2.csv"
+        assert (alone.page.inner_text(".badge"), alone.page.title()) == ("valid: checked", "mobilenet_v2.csv")
         assert (alone.errors, alone.policy_breaks) == ([], [])
 
 
@@ -453,9 +435,7 @@ def test_each_model_of_an_application_has_its_own_colour(opened_tab: Tab) -> Non
         ("<img src=x onerror=alert(1)>.json", b"", "<img src=x onerror=alert(1)>.json: must not be empty"),
     ],
 )
-def test_error_messages_with_markup_are_shown_as_text(
-    opened_tab: Tab, name: str, content: bytes, sentence: str
-) -> None:
+def test_errors_with_markup_are_shown_as_text(opened_tab: Tab, name: str, content: bytes, sentence: str) -> None:
     give(opened_tab, name, content)
     assert sentence in alarm(opened_tab)
     assert opened_tab.page.locator("img").count() == 0
@@ -466,11 +446,9 @@ def test_a_stopped_search_keeps_its_best_plan(opened_tab: Tab) -> None:
     opened_tab.page.fill("label:has-text('seconds') input", "60")
     give(opened_tab, HARD.name, HARD.read_bytes().replace(b"\r", b""))
     opened_tab.page.wait_for_function("() => !document.querySelectorAll('.service button')[2].disabled")
-    peaks = (
-        "[...document.querySelectorAll('[data-fact=peak], main .facts b')].slice(0, 2).map((one) => one.textContent)"
-    )
-    opened_tab.page.wait_for_function(f"() => {peaks}[1]?.includes('iB)')", timeout=60_000)
-    assert len(set(opened_tab.page.evaluate(peaks))) == 1  # The strip and the picture must show the same plan.
+    most = "[...document.querySelectorAll('[data-fact=peak], main .facts b')].slice(0, 2).map((one) => one.textContent)"
+    opened_tab.page.wait_for_function(f"() => {most}[1]?.includes('iB)')", timeout=60_000)
+    assert len(set(opened_tab.page.evaluate(most))) == 1  # The strip and the picture must show the same plan.
     opened_tab.page.click("text=Stop", force=True)
     opened_tab.page.wait_for_function("() => /stopped|planned|done/.test(document.querySelector('.said').textContent)")
     assert opened_tab.page.locator(".picture canvas").count() == 2
@@ -526,8 +504,7 @@ def test_the_docs_page_shows_the_types_of_request_bodies(browser: Any, server: R
         found.page.click("summary:has-text('/v1/convert')")
         found.page.wait_for_selector("details[open] pre")
         assert '"violations"?: [string, …]' in found.page.inner_text("details[open]")
-        assert found.serious_violations() == []
-        assert (found.errors, found.policy_breaks) == ([], [])
+        assert (found.serious_violations(), found.errors, found.policy_breaks) == ([], [], [])
 
 
 def test_pages_are_served_with_a_security_policy_and_an_etag(server: RunningServer) -> None:

@@ -16,6 +16,7 @@ from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.instance.audit import verify
 from memplan.planner.instance.canonical import problem_hash
 from memplan.questions.verify.verify import verdict_on
+from tests.support.values import buffer_rows
 
 pytestmark = pytest.mark.slow
 TIED = Problem(
@@ -37,37 +38,15 @@ TIED = Problem(
 )
 LOOSE = {"base": 40, "lead": 40, "tied": 48, "odd": 36, "page": 20, "steps": 44, "root": 40, "view": 40, "late": 48}
 LOOSE |= {"over": 200, "pinned": 32, "in pinned": 32}
-FRAGMENTED = Problem(
-    buffers=[
-        Buffer(id="low", size=10, start=0, end=2, offset=0),
-        Buffer(id="high", size=10, start=1, end=3, offset=15),
-        Buffer(id="full", size=24, start=4, end=5),
-    ],
-    pools=[Pool(name="sram", size=100)],
-)
-TWO_POOLS = Problem(
-    buffers=[
-        Buffer(id="a", size=8, start=0, end=2, pools=("fast",)),
-        Buffer(id="b", size=32, start=5, end=6, pools=("slow",)),
-        Buffer(id="c", size=4, start=5, end=6, pools=("fast",)),
-    ],
-    pools=[Pool(name="fast", size=64), Pool(name="slow", size=64)],
-)
-HELD = Problem(
-    buffers=[
-        Buffer(id="root", size=100, start=0, end=1),
-        Buffer(id="view", size=10, start=0, end=9, alias_of="root"),
-        Buffer(id="other", size=100, start=5, end=9),
-        Buffer(id="mute", size=10, alias_of="other"),
-    ],
-    pools=[Pool(name="sram", size=1000, reserved=((0, 50),))],
-)
-FAR = Problem(
-    buffers=[
-        Buffer(id="one", size=2**60 + 1, start=-(2**62), end=1),
-        Buffer(id="two", size=2**60 + 1, start=2**62, end=2**62 + 1),
-    ]
-)
+LOW, HIGH, FULL = buffer_rows(low=(10, 0, 2), high=(10, 1, 3), full=(24, 4, 5))
+FRAGMENTED = Problem(buffers=[LOW | {"offset": 0}, HIGH | {"offset": 15}, FULL], pools=[Pool(name="sram", size=100)])
+LIVES = zip(buffer_rows(a=(8, 0, 2), b=(32, 5, 6), c=(4, 5, 6)), ("fast", "slow", "fast"), strict=True)
+FAST_AND_SLOW = [Pool(name="fast", size=64), Pool(name="slow", size=64)]
+TWO_POOLS = Problem(buffers=[row | {"pools": [pool]} for row, pool in LIVES], pools=FAST_AND_SLOW)
+ROOT, VIEW, OTHER = buffer_rows(root=(100, 0, 1), view=(10, 0, 9), other=(100, 5, 9))
+HOLDERS = [ROOT, VIEW | {"alias_of": "root"}, OTHER, {"id": "mute", "size": 10, "alias_of": "other"}]
+HELD = Problem(buffers=HOLDERS, pools=[Pool(name="sram", size=1000, reserved=((0, 50),))])
+FAR = Problem(buffers=buffer_rows(one=(2**60 + 1, -(2**62), 1), two=(2**60 + 1, 2**62, 2**62 + 1)))
 
 
 def plan_at(problem: Problem, offsets: dict[str, int], **claims: Any) -> Plan:
@@ -84,10 +63,8 @@ def show(shared_tab: Tab, tmp_path: Path) -> Iterator[Any]:
 
 
 def reason_text(page: Any, problem: Problem, name: str) -> str:
-    """Select a buffer by name, and return the page's explanation of its offset."""
     page.evaluate("(i) => memplan.view.select(i)", problem.buffers.ids.index(name))
-    text: str = page.inner_text(".why")
-    return text
+    return page.inner_text(".why")
 
 
 def badge_is(page: Any, text: str) -> None:
@@ -95,16 +72,13 @@ def badge_is(page: Any, text: str) -> None:
 
 
 def fits(page: Any, size: str) -> str:
-    """Type a size into the page, and return its answer to whether the plan fits."""
     page.fill("section[aria-label='pools'] input", size)
     page.press("section[aria-label='pools'] input", "Enter")
-    text: str = page.inner_text(".answer >> nth=0")
-    return text
+    return page.inner_text(".answer >> nth=0")
 
 
 def peak_names(page: Any) -> set[str]:
-    found: list[str] = page.evaluate("memplan.view.picture.look.peak.map((i) => memplan.view.plan.ids[i])")
-    return set(found)
+    return set(page.evaluate("memplan.view.picture.look.peak.map((i) => memplan.view.plan.ids[i])"))
 
 
 def test_the_page_of_an_invalid_plan_names_the_overlaps_and_repeats_no_claim(show: Any) -> None:
@@ -113,8 +87,7 @@ def test_the_page_of_an_invalid_plan_names_the_overlaps_and_repeats_no_claim(sho
     page = show(FRAGMENTED, plan)
     found = verify(FRAGMENTED, plan)
     assert page.inner_text(".badge") == f"not valid: {len(found)} violations"
-    overlap = next(each.message for each in found if each.rule == "overlap")
-    assert overlap in page.inner_text(".sentences")
+    assert next(each.message for each in found if each.rule == "overlap") in page.inner_text(".sentences")
     assert page.evaluate("memplan.view.picture.look.wrong.length") == 2
     assert "1,505,280" not in page.inner_text(".bar.head + main .bar .facts")
     assert "Yes" not in fits(page, "2 MiB")
@@ -129,8 +102,7 @@ def test_a_plan_dropped_on_a_page_is_marked_as_not_checked(show: Any, shared_tab
     wait_until(shared_tab, "document.querySelector('.badge').textContent === 'not checked'")
     page.evaluate(DROP, ["wrong.json", "{"])
     wait_until(shared_tab, "document.querySelectorAll('#page > .alarm').length === 1")
-    bad = {"buffers": [{"id": "a", "size": -5, "start": 0, "end": 1}]}
-    page.evaluate(DROP, ["bad.json", json.dumps(bad)])
+    page.evaluate(DROP, ["bad.json", json.dumps({"buffers": [{"id": "a", "size": -5, "start": 0, "end": 1}]})])
     wait_until(shared_tab, "document.querySelector('#page > .alarm').textContent.includes('size: must be an integer')")
     assert page.locator("#page > .alarm").count() == 1
 

@@ -21,64 +21,40 @@ from memplan.questions.check.difference import difference_of
 from memplan.questions.plan.baseline import Baseline
 
 pytestmark = pytest.mark.slow
-VIEWED = Problem(
-    buffers=[
-        Buffer(id="root", size=64, start=0, end=3),
-        Buffer(id="view", size=8, start=1, end=9, alias_of="root"),
-        Buffer(id="late", size=32, start=7, end=9),
-    ]
-)
-POOLS = Problem(
-    buffers=[
-        Buffer(id="a", size=1024, start=0, end=2, pools=("one", "two")),
-        Buffer(id="b", size=2048, start=0, end=2, pools=("two",)),
-    ],
-    pools=[Pool(name="one", size=4096), Pool(name="two", size=4096)],
-)
+VIEW = Buffer(id="view", size=8, start=1, end=9, alias_of="root")
+VIEWED = Problem(buffers=[Buffer(id="root", size=64, start=0, end=3), VIEW, Buffer(id="late", size=32, start=7, end=9)])
+IN_BOTH = Buffer(id="a", size=1024, start=0, end=2, pools=("one", "two"))
+IN_TWO = Buffer(id="b", size=2048, start=0, end=2, pools=("two",))
+POOLS = Problem(buffers=[IN_BOTH, IN_TWO], pools=[Pool(name="one", size=4096), Pool(name="two", size=4096)])
 LONE = Problem(buffers=[Buffer(id=k, size=100 + k, start=k, end=k + 3) for k in range(4)], pools=[Pool(size=1000)])
 TIMELESS = Problem(buffers=[Buffer(id=f"t{k}", size=64) for k in range(4)], conflicts=(("t0", "t1"), ("t1", "t2")))
 MIXED = Problem(
     buffers=[Buffer(id=k, size=10, alignment=2) for k in range(4)] + [Buffer(id="big", size=2**61 + 2, start=0, end=1)],
     conflicts=((0, 1), (1, 2)),
 )
-SHARED = Problem(
-    buffers=[Buffer(id="x", size=8192, start=0, end=4), Buffer(id="y", size=10240, start=0, end=4)],
-    may_share=(("x", "y"),),
-)
-PINNED = Problem(
-    buffers=[Buffer(id="low", size=50, start=0, end=4), Buffer(id="pin", size=50, start=0, end=4, offset=500)]
-)
-ALIGNED = Problem(
-    buffers=[
-        Buffer(id="p", size=10, start=0, end=3, offset=0),
-        Buffer(id="q", size=10, start=1, end=4, alignment=64),
-        Buffer(id="r", size=20, start=5, end=6),
-    ]
-)
+X, Y = Buffer(id="x", size=8192, start=0, end=4), Buffer(id="y", size=10240, start=0, end=4)
+SHARED = Problem(buffers=[X, Y], may_share=(("x", "y"),))
+LOW = Buffer(id="low", size=50, start=0, end=4)
+PINNED = Problem(buffers=[LOW, Buffer(id="pin", size=50, start=0, end=4, offset=500)])
+AT_0, ALONE = Buffer(id="p", size=10, start=0, end=3, offset=0), Buffer(id="r", size=20, start=5, end=6)
+ALIGNED = Problem(buffers=[AT_0, Buffer(id="q", size=10, start=1, end=4, alignment=64), ALONE])
 PADDED = Problem(buffers=[Buffer(id="n", size=10, start=0, end=2)], pools=[Pool(size=64, alignment=16)])
-TIGHT = Problem(
-    buffers=[Buffer(id="m", size=995, start=0, end=2), Buffer(id="o", size=2, start=0, end=1)], pools=[Pool(size=1000)]
-)
+M, N = Buffer(id="m", size=995, start=0, end=2), Buffer(id="o", size=2, start=0, end=1)
+TIGHT = Problem(buffers=[M, N], pools=[Pool(size=1000)])
 PRICED = Problem(
     buffers=[Buffer(id="c", size=64, start=0, end=2, traffic=100), Buffer(id="d", size=64, start=0, end=2, traffic=9)],
     pools=[Pool(name="fast", size=64, cost=1), Pool(name="slow", size=4096, cost=8)],
     objective="cost",
 )
-REUSED = Problem(
-    buffers=[Buffer(id="then", size=64, start=2, end=4), Buffer(id="first", size=64, start=0, end=2)],
-    pools=[Pool(size=96)],
-    reuse=(ReuseCost(pairs=(("then", "first"),), cost=7),),
-    objective="cost",
-)
-WIDE = Problem(
-    buffers=[Buffer(id=f"features/{k}/relu", size=25_690_111, start=0, end=4, alignment=24) for k in range(9)],
-    pools=[Pool(name="one", size=2**27), Pool(name="two", size=2**28)],
-)
+THEN, FIRST = Buffer(id="then", size=64, start=2, end=4), Buffer(id="first", size=64, start=0, end=2)
+PAID = (ReuseCost(pairs=(("then", "first"),), cost=7),)
+REUSED = Problem(buffers=[THEN, FIRST], pools=[Pool(size=96)], reuse=PAID, objective="cost")
+LAYERS = [Buffer(id=f"features/{k}/relu", size=25_690_111, start=0, end=4, alignment=24) for k in range(9)]
+WIDE = Problem(buffers=LAYERS, pools=[Pool(name="one", size=2**27), Pool(name="two", size=2**28)])
 EQUAL = Problem(buffers=[Buffer(id=f"layer{k // 60}/op{k}", size=64, start=k, end=k + 2) for k in range(240)])
 
 
 def raise_best_plan(problem: Problem, by: int, **claims: Any) -> Plan:
-    """Return the best plan of a problem after raising all offsets by `by` bytes and setting the given claims."""
     rows = [row | {"offset": int(row["offset"]) + by} for row in solve(problem).placements.rows()]
     return Plan.model_validate({"status": "feasible", "placements": rows, **claims})
 
@@ -106,13 +82,9 @@ def foreign_plan(problem: Problem) -> Plan:
 
 FREE = LONE.model_copy(update={"pools": (Pool(),)})
 NOTHING = Plan(status="infeasible")
-LIED = Plan.model_validate(
-    {
-        "status": "infeasible",
-        "explanation": {"message": "pool default lacks 7 bytes"},
-        "placements": [{"id": k, "pool": "default", "offset": 0} for k in range(4)],
-    }
-)
+PLACED = [{"id": k, "pool": "default", "offset": 0} for k in range(4)]
+LACKS: dict[str, Any] = {"explanation": {"message": "pool default lacks 7 bytes"}}
+LIED = Plan.model_validate({"status": "infeasible", "placements": PLACED} | LACKS)
 
 
 @dataclass(frozen=True)
@@ -143,133 +115,69 @@ def ask_script(size: str) -> str:
 BADGES = text(".badge")
 SAID = text(".sentences")
 MARKUP = "document.querySelector('main .facts').innerHTML"
+FACTS, SIDE, BODY = text(".facts"), text(".side"), text("body")
+VERDICT = f"{BADGES} + {SAID}"
+TO_PEAK = "(memplan.view.toPeak(), memplan.view.picture.look.time)"
+WHY = f"(memplan.view.select(1), {text('.why')})"
+COLOURS = "(memplan.view.colourBy('size'), memplan.view.picture.legend.length)"
+OVER = "[...document.querySelectorAll('.side, .buffers')].map((one) => one.scrollWidth - one.clientWidth)"
+OVER_SIDE = "(() => { const side = document.querySelector('.side'); return side.scrollWidth - side.clientWidth; })()"
+AREA = "memplan.view.panel.showArea({pool: 0, times: [0, 2], offsets: [0, 1000]})"
+MARKS = "(memplan.view.lookAt(2), memplan.view.mark(), [memplan.view.picture.look.marks, location.hash])"
+NOT_PROVED = ("claimed by the solver, not proved here", "claims that nothing fits")
+COST = "cost 872every plan costs at least 172, at most 407.0 % above the least"
+HITS = f"(memplan.view.field.value = 'op23', memplan.view.find(), {text('.hits')})"
+
+
+def says(*words: str, never: str | None = None) -> Callable[[str], bool]:
+    return lambda s: all(word in s for word in words) and (never is None or never not in s)
+
+
 CASES = [
-    Case("a claim of a search is not green", FREE, forge_plan, BADGES, lambda s: "least: claimed by the solver" in s),
-    Case(
-        "nor is it taken for an answer",
-        FREE,
-        forge_plan,
-        ask_script("5100"),
-        lambda s: "not checked" in s and "No:" not in s,
-    ),
-    Case("nor in the sentence", FREE, forge_plan, SAID, lambda s: "according to the solver, not re-checked" in s),
-    Case(
-        "what was not checked is listed", FREE, forge_plan, text(".side"), lambda s: "not checked: status, lower" in s
-    ),
+    Case("a claim of a search is not green", FREE, forge_plan, BADGES, says("least: claimed by the solver")),
+    Case("nor is it taken for an answer", FREE, forge_plan, ask_script("5100"), says("not checked", never="No:")),
+    Case("nor in the sentence", FREE, forge_plan, SAID, says("according to the solver, not re-checked")),
+    Case("what was not checked is listed", FREE, forge_plan, SIDE, says("not checked: status, lower")),
     Case("a proof is green", LONE, solve, BADGES, lambda s: s == "valid: checked | least: checked by its witness"),
     Case("the peak is at its time", VIEWED, solve, "memplan.view.picture.look.time", lambda at: at == 7),
-    Case("P stays there", VIEWED, solve, "(memplan.view.toPeak(), memplan.view.picture.look.time)", lambda at: at == 7),
+    Case("P stays there", VIEWED, solve, TO_PEAK, lambda at: at == 7),
     Case("a root is held by its views", VIEWED, solve, HELD, lambda rows: rows == [[0, 9]]),
     Case("and drawn so", VIEWED, solve, DRAWN, lambda ends: sorted(map(round, ends)) == [9, 9]),
-    Case("the least has its condition", POOLS, solve, SAID, lambda s: 'use no more of "two"' in s),
+    Case("the least has its condition", POOLS, solve, SAID, says('use no more of "two"')),
     Case("what has no times is not alive", TIMELESS, solve, SAID, lambda s: "alive" not in s and "256" not in s),
-    Case(
-        "it has a column each",
-        TIMELESS,
-        solve,
-        "new Set(memplan.view.plan.lives.start).size",
-        lambda columns: columns == 4,
-    ),
-    Case("some without times", MIXED, solve, text(".side"), lambda s: "4 buffers have no times" in s),
-    Case("large numbers are exact", MIXED, solve, text(".facts"), lambda s: f"{2**61 + 2:,} B" in s),
+    Case("it has a column each", TIMELESS, solve, "new Set(memplan.view.plan.lives.start).size", lambda n: n == 4),
+    Case("some without times", MIXED, solve, SIDE, says("4 buffers have no times")),
+    Case("large numbers are exact", MIXED, solve, FACTS, says(f"{2**61 + 2:,} B")),
     Case("shared bytes count once", SHARED, solve, "memplan.view.plan.fullest(0).bytes", lambda most: most == 10240),
-    Case("no sum of them is told", SHARED, solve, SAID, lambda s: "18 KiB" not in s),
+    Case("no sum of them is told", SHARED, solve, SAID, says(never="18 KiB")),
     Case("they are marked", SHARED, solve, "memplan.view.picture.shared.length", lambda count: count == 2),
-    Case("a pin decides", PINNED, solve, SAID, lambda s: '"pin" ends highest, which is pinned at 500 B' in s),
-    Case(
-        "what is pinned stands on nothing",
-        PINNED,
-        solve,
-        f"(memplan.view.select(1), {text('.why')})",
-        lambda s: "stands on" not in s and "It is pinned" in s,
-    ),
-    Case("alignment is a cause", ALIGNED, solve, SAID, lambda s: "54 B idle for alignment" in s),
-    Case(
-        "a false claim that nothing fits is none",
-        LONE,
-        NOTHING,
-        f"{BADGES} + {SAID}",
-        lambda s: "claimed by the solver, not proved here" in s and "claims that nothing fits" in s,
-    ),
-    Case(
-        "least cost is a bound",
-        PRICED,
-        lambda problem: costly_plan(problem),
-        text(".facts"),
-        lambda s: "cost 872every plan costs at least 172, at most 407.0 % above the least" in s,
-    ),
-    Case(
-        "its prices are those of the pools",
-        PRICED,
-        lambda problem: costly_plan(problem),
-        MARKUP,
-        lambda s: "by the prices" in s,
-    ),
-    Case("or its bytes", POOLS, solve, MARKUP, lambda s: "moved to and from the pools after the first" in s),
+    Case("a pin decides", PINNED, solve, SAID, says('"pin" ends highest, which is pinned at 500 B')),
+    Case("what is pinned stands on nothing", PINNED, solve, WHY, says("It is pinned", never="stands on")),
+    Case("alignment is a cause", ALIGNED, solve, SAID, says("54 B idle for alignment")),
+    Case("a false claim that nothing fits is none", LONE, NOTHING, VERDICT, says(*NOT_PROVED)),
+    Case("least cost is a bound", PRICED, costly_plan, FACTS, says(COST)),
+    Case("its prices are those of the pools", PRICED, costly_plan, MARKUP, says("by the prices")),
+    Case("or its bytes", POOLS, solve, MARKUP, says("moved to and from the pools after the first")),
     Case("a pool's alignment pads", PADDED, solve, "memplan.view.plan.padding(0)", lambda padding: padding == 6),
-    Case(
-        "paid pairs are listed",
-        REUSED,
-        solve,
-        text(".paid"),
-        lambda s: "first then then: 7" in s and "claimed" not in s,
-    ),
-    Case("and drawn", REUSED, solve, text(".legend"), lambda s: "shares bytes at a price" in s),
-    Case(
-        "another pool is a fault",
-        LONE,
-        foreign_plan,
-        f"{BADGES} + {SAID}",
-        lambda s: "not valid" in s and "nowhere" in s,
-    ),
-    Case("a fault ends claims", LONE, LIED, text("body"), lambda s: "not valid" in s and "lacks 7 bytes" not in s),
-    Case("no plan was found", FREE, Plan(status="unknown"), text("body"), lambda s: "nothing that fits" not in s),
-    Case(
-        "wide offsets are not cut",
-        WIDE,
-        solve,
-        "(memplan.view.lookAt(0), [...document.querySelectorAll('.side, .buffers')]"
-        ".map((one) => one.scrollWidth - one.clientWidth))",
-        lambda over: max(over) <= 0,
-    ),
+    Case("paid pairs are listed", REUSED, solve, text(".paid"), says("first then then: 7", never="claimed")),
+    Case("and drawn", REUSED, solve, text(".legend"), says("shares bytes at a price")),
+    Case("another pool is a fault", LONE, foreign_plan, VERDICT, says("not valid", "nowhere")),
+    Case("a fault ends claims", LONE, LIED, BODY, says("not valid", never="lacks 7 bytes")),
+    Case("no plan was found", FREE, Plan(status="unknown"), BODY, says(never="nothing that fits")),
+    Case("wide offsets are not cut", WIDE, solve, f"(memplan.view.lookAt(0), {OVER})", lambda over: max(over) <= 0),
     Case("layers are the colours", EQUAL, solve, "memplan.view.picture.look.by", lambda by: by == "group"),
-    Case("sums fold by layer", EQUAL, solve, text(".sums"), lambda s: "By" in s),
-    Case(
-        "one size has one colour",
-        EQUAL,
-        solve,
-        "(memplan.view.colourBy('size'), memplan.view.picture.legend.length)",
-        lambda count: count == 1,
-    ),
-    Case(
-        "offsets are not cut",
-        LONE,
-        solve,
-        "(() => { const side = document.querySelector('.side'); return side.scrollWidth - side.clientWidth; })()",
-        lambda over: over <= 0,
-    ),
+    Case("sums fold by layer", EQUAL, solve, text(".sums"), says("By")),
+    Case("one size has one colour", EQUAL, solve, COLOURS, lambda count: count == 1),
+    Case("offsets are not cut", LONE, solve, OVER_SIDE, lambda over: over <= 0),
     Case(
         "an area is summed",
         LONE,
         solve,
-        "(memplan.view.panel.showArea({pool: 0, times: [0, 2], offsets: [0, 1000]}),"
-        + f"{text('.side > section:nth-child(3)')})",
-        lambda s: "2 buffers, 201 B in all" in s,
+        f"({AREA},{text('.side > section:nth-child(3)')})",
+        says("2 buffers, 201 B in all"),
     ),
-    Case(
-        "marks are kept",
-        LONE,
-        solve,
-        "(memplan.view.lookAt(2), memplan.view.mark(), [memplan.view.picture.look.marks, location.hash])",
-        lambda found: found[0] == [2] and "marks=2" in found[1],
-    ),
-    Case(
-        "hits are a list",
-        EQUAL,
-        solve,
-        f"(memplan.view.field.value = 'op23', memplan.view.find(), {text('.hits')})",
-        lambda s: s.count("64 B") == 11,
-    ),
+    Case("marks are kept", LONE, solve, MARKS, lambda found: found[0] == [2] and "marks=2" in found[1]),
+    Case("hits are a list", EQUAL, solve, HITS, lambda s: s.count("64 B") == 11),
 ]
 
 
@@ -287,8 +195,7 @@ def open_page(shared_tab: Tab, tmp_path: Path) -> Iterator[Callable[[bytes], Any
 
 def test_a_page_shows_the_expected_text_in_corner_cases(open_page: Any) -> None:
     wrong = []
-    pages = {(id(case.problem), id(case.plan)): case for case in CASES}
-    for key, first in pages.items():
+    for key, first in {(id(case.problem), id(case.plan)): case for case in CASES}.items():
         plan = first.plan if isinstance(first.plan, Plan) else first.plan(first.problem)
         page = open_page(plan_page(first.problem, plan))
         for case in CASES:
@@ -312,9 +219,8 @@ def test_the_label_of_the_bound_is_below_that_of_the_capacity(open_page: Any) ->
 
 def test_a_table_saved_by_the_page_can_be_dropped_on_it(open_page: Any, shared_tab: Tab) -> None:
     page = open_page(plan_page(VIEWED, solve(VIEWED)))
-    table = save_text(page, "CSV")
     for name, content, sentence in (
-        ("plan.csv", table, ""),
+        ("plan.csv", save_text(page, "CSV"), ""),
         ("graph.json", '{"size": [1], "ops": []}', "is for memplan order FILE"),
         ("notes.txt", "hello", "is no JSON and no table of buffers"),
         ("later.json", '{"buffers": [{"id": 1, "size": 1, "start": 4, "end": 2}]}', "must be greater than start (4)"),
@@ -336,14 +242,12 @@ def test_a_comparison_outlines_moved_buffers_with_their_old_size(open_page: Any)
     found = difference_of(Baseline(before.plan, old), Baseline(after.plan, new))
     page = open_page(comparison_page(before, after, found))
     assert "are alive at its fullest time now" in page.inner_text(".causes")
-    drawing = save_text(page, "SVG")
-    dashed = re.findall(
-        r'<rect x="([\d.]+)"[^>]*?width="([\d.]+)"\s+height="([\d.]+)"[^>]*stroke-dasharray="4 3"', drawing
-    )
+    svg = save_text(page, "SVG")
+    dashed = re.findall(r'<rect x="([\d.]+)"[^>]*?width="([\d.]+)"\s+height="([\d.]+)"[^>]*stroke-dasharray="4 3"', svg)
     lane = page.evaluate(
         "[memplan.view.picture.width / 4, memplan.view.picture.height / memplan.view.picture.lanes.all[0].bytes]"
     )
-    assert drawing.rindex('clip-rule="evenodd"') < drawing.index('stroke-dasharray="4 3"')  # no line crosses a word
+    assert svg.rindex('clip-rule="evenodd"') < svg.index('stroke-dasharray="4 3"')  # no line crosses a word
     (_x, width, height), *others = [tuple(map(float, row)) for row in dashed]
     assert others == []
     assert width == pytest.approx(2 * lane[0] - 1, abs=1.5)

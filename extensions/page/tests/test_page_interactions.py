@@ -70,8 +70,7 @@ def opened_tab(shared_tab: Tab, file: Path) -> Iterator[Tab]:
     shared_tab.page.goto(file.as_uri())
     wait_for_picture(shared_tab)
     yield shared_tab
-    assert shared_tab.errors == []
-    assert shared_tab.policy_breaks == []
+    assert (shared_tab.errors, shared_tab.policy_breaks) == ([], [])
     assert {url.split(":")[0] for url in shared_tab.requests} <= {"file", "blob", "data", "about"}
 
 
@@ -81,7 +80,6 @@ def wait_for_picture(found: Tab) -> None:
 
 
 def select_buffer(found: Tab, name: str) -> int:
-    """Select a buffer by typing its name into the search field, and return its position in the table."""
     found.page.fill("input[type=search]", name)
     found.page.press("input[type=search]", "Enter")
     return int(found.page.evaluate(LOOK)["selected"])
@@ -119,8 +117,7 @@ def test_copies_of_buffers_that_move_are_listed_with_their_times(shared_tab: Tab
         "4\tskip#2\tpsram\tsram\t64 B",
     ]
     shared_tab.page.click(".copies tbody button:text-is('4')")
-    assert shared_tab.page.evaluate(LOOK)["time"] == 4
-    assert shared_tab.errors == []
+    assert (shared_tab.page.evaluate(LOOK)["time"], shared_tab.errors) == (4, [])
 
 
 def test_the_mouse_wheel_zooms_at_the_pointer(opened_tab: Tab) -> None:
@@ -304,8 +301,7 @@ def test_changes_that_would_lower_the_peak_are_listed(opened_tab: Tab) -> None:
 
 def test_long_names_and_names_with_markup_are_shown_as_text(opened_tab: Tab) -> None:
     for name in (MARKUP, LONG[:40], TURNED):
-        found = opened_tab.page.evaluate(FIND, name)
-        opened_tab.page.evaluate("i => memplan.view.select(i)", found)
+        opened_tab.page.evaluate("i => memplan.view.select(i)", opened_tab.page.evaluate(FIND, name))
         head = opened_tab.page.inner_text("[aria-label='selected buffer'] .name")
         assert len(head) <= 201
         assert "\u202e" not in head
@@ -389,9 +385,8 @@ def test_the_strip_shows_addresses_at_a_time_and_the_panel_shows_idle_bytes(open
     inks = "(i) => [...memplan.view.picture.ink(i)]"
     wait_for_picture(opened_tab)
     for name in alive:
-        buffer = opened_tab.page.evaluate(FIND, name[:20])
         assert opened_tab.page.evaluate(script, [0, offsets[name] + sizes[name] / 2]) == opened_tab.page.evaluate(
-            inks, buffer
+            inks, opened_tab.page.evaluate(FIND, name[:20])
         )
 
 
@@ -420,9 +415,7 @@ def test_labels_omit_the_common_end_of_names(open_plan_page: Callable[..., Tab])
     assert "names end with .output" in found.page.inner_text(".legend")
 
 
-def test_labels_omit_the_common_prefix_of_names_and_groups_use_the_next_part(
-    open_plan_page: Callable[..., Tab],
-) -> None:
+def test_labels_omit_the_common_prefix_of_names_and_groups_use_the_next(open_plan_page: Callable[..., Tab]) -> None:
     names = [f"main/block{k // 2}/conv{k}" for k in range(6)]
     rows = [Buffer(id=name, size=1024, start=k, end=k + 2) for k, name in enumerate(names)]
     found = open_plan_page(Problem(buffers=rows))
@@ -439,9 +432,7 @@ def test_labels_omit_the_common_prefix_of_names_and_groups_use_the_next_part(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_problem_that_does_not_fit_is_drawn_with_its_core_and_the_excess_bytes(
-    open_plan_page: Callable[..., Tab], scheme: str
-) -> None:
+def test_what_does_not_fit_is_drawn_with_its_core_and_excess(open_plan_page: Callable[..., Tab], scheme: str) -> None:
     rows = [Buffer(id=f"b{k}", size=1000 + k, start=k, end=k + 3) for k in range(6)]
     problem = Problem(buffers=rows, pools=[Pool(size=2500)])
     plan = solve(problem)
@@ -453,5 +444,4 @@ def test_a_problem_that_does_not_fit_is_drawn_with_its_core_and_the_excess_bytes
     red = found.page.evaluate("memplan.view.picture.style('capacity')")
     assert svg.count(f'fill="{red}"') > 100
     assert all(f">{name}<" in svg for name in core)
-    assert found.serious_violations() == []
-    assert found.errors == []
+    assert (found.serious_violations(), found.errors) == ([], [])

@@ -27,23 +27,9 @@ MANY = 1_000_000 if DEPTH > 1 else 200_000
 STATIC = Path(__file__).parents[1] / "static"
 OWN = sorted(path for path in STATIC.rglob("*.js") if not {"vendor", "built"} & {*path.parts})
 TSC = [
-    "--noEmit",
-    "--allowJs",
-    "--checkJs",
-    "--strict",
-    "--noUnusedLocals",
-    "--noUnusedParameters",
-    "--noImplicitReturns",
-    "--noImplicitOverride",
-    "--noFallthroughCasesInSwitch",
-    "--allowUnreachableCode",
-    "false",
-    "--target",
-    "es2022",
-    "--module",
-    "es2022",
-    "--moduleResolution",
-    "bundler",
+    *("--noEmit", "--allowJs", "--checkJs", "--strict", "--noUnusedLocals", "--noUnusedParameters"),
+    *("--noImplicitReturns", "--noImplicitOverride", "--noFallthroughCasesInSwitch", "--allowUnreachableCode", "false"),
+    *("--target", "es2022", "--module", "es2022", "--moduleResolution", "bundler"),
 ]
 VENDORED = {"preact.js": "6a81f412be59aaa3b7927657877dcbca248a98134fd544e240d19067600e989c"}
 """The SHA-256 hash of each bundle of another project that the page includes."""
@@ -84,8 +70,7 @@ def test_the_modules_of_the_page_pass_the_type_checker() -> None:
     if tsc is None or int(subprocess.check_output([tsc, "--version"], text=True).split()[1].split(".")[0]) < 5:
         pytest.skip("types are checked where TypeScript 5 is installed")
     command = [tsc, *TSC, "--lib", "es2022,dom,dom.iterable", *map(str, OWN)]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert found.stdout == ""
+    assert subprocess.run(command, capture_output=True, text=True, check=False).stdout == ""
 
 
 def column_of(buffers: int) -> tuple[Problem, Plan]:
@@ -103,18 +88,16 @@ def test_a_page_with_very_many_buffers_can_be_drawn_and_zoomed(browser: Any, tmp
     path = tmp_path / "many.html"
     path.write_bytes(plan_page(*column_of(MANY)))
     assert path.stat().st_size < 60 * MANY
-    with tab(browser) as found:
-        found.page.goto(path.as_uri())
-        wait_until(found, "!!(window.memplan && memplan.ready && memplan.view.picture.summed)")
-        assert found.page.evaluate("memplan.view.picture.summed") == MANY
-        found.page.evaluate(
+    with tab(browser) as seen:
+        seen.page.goto(path.as_uri())
+        wait_until(seen, "!!(window.memplan && memplan.ready && memplan.view.picture.summed)")
+        assert seen.page.evaluate("memplan.view.picture.summed") == MANY
+        seen.page.evaluate(
             f"memplan.view.picture.camera.show({{left: 0.5, right: 0.5 + {10 / MANY}, top: 0, bottom: 1}})"
         )
-        wait_until(found, "memplan.view.picture.filled > 10 && memplan.view.picture.filled < 40")
-        assert found.page.evaluate(f"memplan.view.search.find('op{MANY - 1}') ?? memplan.view.search.hits") == [
-            MANY - 1
-        ]
-        assert (found.errors, found.policy_breaks) == ([], [])
+        wait_until(seen, "memplan.view.picture.filled > 10 && memplan.view.picture.filled < 40")
+        assert seen.page.evaluate(f"memplan.view.search.find('op{MANY - 1}') ?? memplan.view.search.hits") == [MANY - 1]
+        assert (seen.errors, seen.policy_breaks) == ([], [])
 
 
 def pixels(found: Tab) -> Any:
@@ -127,10 +110,8 @@ def pixels(found: Tab) -> Any:
 @pytest.mark.slow
 def test_the_picture_draws_each_buffer_at_its_offset_and_times(browser: Any, tmp_path: Path) -> None:
     sizes = (400, 300, 200, 100)
-    problem = Problem(
-        buffers=[Buffer(id=k, size=size, start=2 * k, end=2 * k + 2) for k, size in enumerate(sizes)],
-        pools=[Pool(size=400)],
-    )
+    buffers = [Buffer(id=k, size=size, start=2 * k, end=2 * k + 2) for k, size in enumerate(sizes)]
+    problem = Problem(buffers=buffers, pools=[Pool(size=400)])
     path = tmp_path / "steps.html"
     path.write_bytes(plan_page(problem, solve(problem)))
     with tab(browser, 700, 500) as found:
@@ -164,13 +145,8 @@ def shapes_at(b: int, n: int) -> dict[str, Any]:
     (peak,), (bound,), found = answer.programs[0].peak or (), answer.bound, answer.model_dump(mode="json")
     at = {"b": b, "n": n}
     size = [int(eval(text, {}, at)) for text in answer.sizes]
-    return {
-        "answer": found,
-        "at": f"b={b}, n={n}",
-        "problem": [size[k] for k in answer.size_of],
-        "peak": eval(peak, {}, at),
-        "bound": eval(bound, {}, at),
-    }
+    ends = {"peak": eval(peak, {}, at), "bound": eval(bound, {}, at)}
+    return {"answer": found, "at": f"b={b}, n={n}", "problem": [size[k] for k in answer.size_of]} | ends
 
 
 def test_the_modules_of_the_page_pass_their_own_tests(tmp_path: Path) -> None:
@@ -185,20 +161,10 @@ def test_the_modules_of_the_page_pass_their_own_tests(tmp_path: Path) -> None:
     view = plan_view(problem, solve(problem, time_limit_s=2))
     charted = {"kind": "chart", "points": [{"x": 1, "view": view}, {"x": 2, "view": None}]}
     sizes = [*HALVES, *(7**k for k in range(18)), *range(1000, 1100)]
-    expected = {
-        "sizes": [[size, size_text(size)] for size in sizes],
-        "read": [[text, read(text)] for text in TEXTS],
-        "packed": packed_view(charted),
-        "rows": charted,
-        "shapes": shapes_at(7, 300),
-    }
+    texts = {"sizes": [[size, size_text(size)] for size in sizes], "read": [[text, read(text)] for text in TEXTS]}
+    expected = texts | {"packed": packed_view(charted), "rows": charted, "shapes": shapes_at(7, 300)}
     (tmp_path / "expected.json").write_text(json.dumps(expected), encoding="utf-8")
     assert "columns" in json.dumps(expected["packed"])
-    found = subprocess.run(
-        [node, "--test", str(UNITS)],
-        env={**os.environ, "EXPECTED": str(tmp_path / "expected.json")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    env = os.environ | {"EXPECTED": str(tmp_path / "expected.json")}
+    found = subprocess.run([node, "--test", str(UNITS)], env=env, capture_output=True, text=True)
     assert found.returncode == 0, found.stdout

@@ -16,10 +16,8 @@ from memplan.questions.plan.baseline import Baseline
 
 pytestmark = pytest.mark.slow
 WIDTHS = (390, 1024, 1360, 1400, 1440, 1920)
-POOLS = Problem(
-    buffers=[Buffer(id=f"l{k}", size=16 + k, start=k, end=k + 3) for k in range(9)],
-    pools=[Pool(name="sram", size=32), Pool(name="tcm", size=32)],
-)
+BUFFERS = [Buffer(id=f"l{k}", size=16 + k, start=k, end=k + 3) for k in range(9)]
+POOLS = Problem(buffers=BUFFERS, pools=[Pool(name="sram", size=32), Pool(name="tcm", size=32)])
 
 
 @pytest.fixture(scope="module")
@@ -33,22 +31,18 @@ def test_drawn_buffers_have_names_at_every_width(shared_tab: Tab, tmp_path: Path
     problem = read_problem(Path(__file__).parents[3] / "examples" / "mobilenet_v2.csv")
     page = show_page(shared_tab, tmp_path, plan_page(problem, solve(problem)))
     named = {}
-    for width in WIDTHS:
-        page.set_viewport_size({"width": width, "height": 900})
-        wait_until(shared_tab, f"memplan.view.picture.over.clientWidth < {width} && !memplan.view.picture.pending")
+    for wide in WIDTHS:
+        page.set_viewport_size({"width": wide, "height": 900})
+        wait_until(shared_tab, f"memplan.view.picture.over.clientWidth < {wide} && !memplan.view.picture.pending")
         page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-        named[width] = set(
-            page.evaluate("[...memplan.view.picture.named].map((i) => String(memplan.view.plan.ids[i]))")
-        )
-        assert page.evaluate("document.documentElement.scrollWidth") == width
+        named[wide] = set(page.evaluate("[...memplan.view.picture.named].map((i) => String(memplan.view.plan.ids[i]))"))
+        assert page.evaluate("document.documentElement.scrollWidth") == wide
     page.set_viewport_size({"width": 1440, "height": 900})
     assert all({"110", "111"} <= names for names in named.values())
-    assert all(len(named[width]) >= 20 for width in WIDTHS[1:])
+    assert all(len(named[wide]) >= 20 for wide in WIDTHS[1:])
 
 
-def test_the_load_event_waits_for_the_picture_as_programs_that_make_screenshots_do(
-    shared_tab: Tab, tmp_path: Path
-) -> None:
+def test_the_load_event_waits_for_the_picture_as_makers_of_screenshots_do(shared_tab: Tab, tmp_path: Path) -> None:
     problem = Problem(buffers=[Buffer(id=f"block{k}/conv{k}", size=64, start=k, end=k + 9) for k in range(500)])
     (tmp_path / "loaded.html").write_bytes(plan_page(problem, solve(problem)))
     shared_tab.page.goto((tmp_path / "loaded.html").as_uri(), wait_until="load")
@@ -66,8 +60,7 @@ def test_pools_that_are_too_small_together_are_drawn_as_one_with_the_proof(share
     sentence = (
         f"{most} B are alive at time {alive.index(most)}, and all pools together have 64 B: {most - 64} B are too much."
     )
-    assert page.inner_text(".sentences") == sentence
-    assert page.evaluate("memplan.view.picture.lanes.all.length") == 1
+    assert (page.inner_text(".sentences"), page.evaluate("memplan.view.picture.lanes.all.length")) == (sentence, 1)
     assert "red: above the capacity" in page.inner_text(".legend")
 
 
@@ -78,9 +71,7 @@ def test_a_large_file_page_shows_a_loading_message_before_its_script_runs() -> N
     assert page.index("<p>reading 20,000 buffers …</p>") < page.index("<script")
 
 
-def test_selecting_a_visible_cause_keeps_the_zoom_and_the_picture_outlines_the_old_size(
-    shared_tab: Tab, tmp_path: Path
-) -> None:
+def test_selecting_a_visible_cause_keeps_the_zoom_and_outlines_the_old_size(shared_tab: Tab, tmp_path: Path) -> None:
     old = Problem(buffers=[Buffer(id="x", size=64, start=0, end=9), Buffer(id="y", size=32, start=2, end=5)])
     new = Problem(buffers=[Buffer(id="x", size=64, start=0, end=9), Buffer(id="y", size=48, start=2, end=5)])
     rows = [{"id": "x", "pool": "default", "offset": 0}, {"id": "y", "pool": "default", "offset": 64}]

@@ -20,29 +20,14 @@ from memplan.planner.formats.memplan_json import write_problem
 from memplan.questions.check.difference import difference_of
 from memplan.questions.plan.baseline import Baseline
 from tests.support.operation_graphs import SUMS
+from tests.support.values import buffer_rows
 
 pytestmark = pytest.mark.slow
 HOSTILE = "<img src=x onerror=document.title=1>"
-OLD = Problem(
-    name="build 1",
-    buffers=[
-        Buffer(id=HOSTILE, size=64, start=0, end=4),
-        Buffer(id="b", size=32, start=1, end=3),
-        Buffer(id="c", size=32, start=2, end=6),
-        Buffer(id="gone", size=8, start=5, end=7),
-    ],
-    pools=[Pool(name="sram", size=4096)],
-)
-NEW = Problem(
-    name="build 2",
-    buffers=[
-        Buffer(id=HOSTILE, size=64, start=0, end=4),
-        Buffer(id="b", size=48, start=1, end=3, offset=100),
-        Buffer(id="c", size=32, start=2, end=6, offset=64),
-        Buffer(id="new", size=16, start=2, end=3),
-    ],
-    pools=[Pool(name="sram", size=4096)],
-)
+FIRST, SRAM = Buffer(id=HOSTILE, size=64, start=0, end=4), [Pool(name="sram", size=4096)]
+OLD = Problem(name="build 1", buffers=[FIRST, *buffer_rows(b=(32, 1, 3), c=(32, 2, 6), gone=(8, 5, 7))], pools=SRAM)
+B, C, ADDED = buffer_rows(b=(48, 1, 3), c=(32, 2, 6), new=(16, 2, 3))
+NEW = Problem(name="build 2", buffers=[FIRST, B | {"offset": 100}, C | {"offset": 64}, ADDED], pools=SRAM)
 
 
 @pytest.fixture
@@ -149,8 +134,7 @@ def test_models_of_an_application_are_drawn_in_different_colours_along_time(brow
 
 
 def test_the_page_of_order_shows_live_bytes_before_and_after(open_page: Any) -> None:
-    graph = OperationGraph.model_validate(SUMS)
-    shown = open_page(order_page("sums", order(graph, OrderOptions(time_limit_s=5))))
+    shown = open_page(order_page("sums", order(OperationGraph.model_validate(SUMS), OrderOptions(time_limit_s=5))))
     assert "33 B → 18 B" in shown.page.inner_text(".bar >> nth=1")
     assert shown.page.locator(".links .moved").count() > 0
 
@@ -160,8 +144,7 @@ def test_the_plan_on_the_page_of_order_has_the_names_of_the_model(monkeypatch: p
     ops = [*SUMS["ops"][:4], SUMS["ops"][4] | {"name": "sum", "work": 3}, SUMS["ops"][5]]
     graph = OperationGraph.model_validate(SUMS | {"tensors": tensors, "ops": ops})
     monkeypatch.setattr(studies, "file_page", lambda _title, view: view)
-    page: Any = studies.order_page("sums", order(graph, OrderOptions(time_limit_s=5)))
-    view = page["view"]
+    view = studies.order_page("sums", order(graph, OrderOptions(time_limit_s=5)))["view"]
     named = {"left", "right", "twice (tensor_2)", "twice (tensor_3)", "tensor_4", "tensor_5", "sum (work)"}
     assert {row["id"] for row in view["problem"]["buffers"]} == named
     assert {row["id"] for row in view["plan"]["placements"]} == named
@@ -191,7 +174,6 @@ def test_the_page_of_cascade_shows_the_stripes_of_a_point(open_page: Any, tmp_pa
 
 
 def raise_plan(problem: Problem) -> Plan:
-    """Return the best plan of a problem after raising all offsets by 1,024 bytes."""
     rows = [row | {"offset": int(row["offset"]) + 1024} for row in solve(problem).placements.rows()]
     return Plan.model_validate({"status": "feasible", "placements": rows})
 
@@ -227,16 +209,13 @@ def test_a_schedule_is_drawn_on_its_page_and_from_a_dropped_answer(open_page: An
     for badge in ("not checked", "valid: checked"):
         shown.page.wait_for_function("(count) => memplan.view.plan.count === count", arg=len(found["slots"]))
         assert shown.page.inner_text(".badge >> nth=0") == badge
-        rows = shown.page.evaluate(
-            "[...memplan.view.plan.offset].map((offset, i) => [offset, memplan.view.plan.size[i]])"
-        )
+        rows = shown.page.evaluate("[...memplan.view.plan.offset].map((at, i) => [at, memplan.view.plan.size[i]])")
         assert rows == [[slot["offset"], slot["size"]] for slot in found["slots"]]
         facts = zip(found["subgraph_latencies"], found["link_busy"], strict=True)
         steps, side = [f"; time {time:,.0f}; {busy:.0%} link" for time, busy in facts], shown.page.inner_text(".side")
         assert any(step in side for step in steps)
         shown.page.select_option("select", "role")
-        kinds = {slot["kind"] for slot in found["slots"]}
-        assert kinds <= {*shown.page.inner_text(".legend").split()}
+        assert {slot["kind"] for slot in found["slots"]} <= {*shown.page.inner_text(".legend").split()}
         assert shown.serious_violations() == []
         shown.page.goto(page.as_uri())
 
@@ -246,7 +225,6 @@ def test_a_notebook_cell_shows_the_page_without_access_to_the_notebook(browser: 
     assert shown is not None
     with tab(browser) as found:
         found.page.set_content(f"<p>notebook</p>{shown}")
-        frame = found.page.frame_locator("iframe")
-        frame.locator(".picture canvas").first.wait_for()
+        found.page.frame_locator("iframe").locator(".picture canvas").first.wait_for()
         assert found.page.locator("iframe").get_attribute("sandbox") == "allow-scripts allow-downloads"
         assert found.errors == []

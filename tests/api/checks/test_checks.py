@@ -75,8 +75,7 @@ def test_a_problem_without_buffers_uses_no_bytes() -> None:
 
 
 def test_limit_pools_never_increases_the_size_of_a_pool() -> None:
-    small = problem_of(1, pools=[{"name": "fast", "size": 8}])
-    assert limit_pools(small, {"fast": 100}).pools[0].size == 8
+    assert limit_pools(problem_of(1, pools=[{"name": "fast", "size": 8}]), {"fast": 100}).pools[0].size == 8
 
 
 def test_a_plan_stays_within_a_pool_budget_by_moving_buffers_to_another_pool() -> None:
@@ -90,15 +89,13 @@ def test_a_plan_stays_within_a_pool_budget_by_moving_buffers_to_another_pool() -
 def test_a_check_plans_with_the_smallest_excess_if_no_plan_meets_the_budgets() -> None:
     problem = problem_of(64, 32, pools=[{"name": "fast", "size": 512}, {"name": "slow", "size": 16}])
     plan = plan_within(problem, {"fast": 80}, solve_share)
-    assert [use.used for use in plan.pools] == [96, 0]
-    assert plan.status == "optimal"
+    assert ([use.used for use in plan.pools], plan.status) == ([96, 0], "optimal")
     assert plan_within(OLD, {"default": 80}, solve_share).lower_bound == 96
 
 
 def test_a_plan_within_budget_and_baseline_passes() -> None:
     found = check_of(OLD, default=96)
-    assert (found.passed, found.failures) == (True, ())
-    assert (found.pools[0].over_budget, found.pools[0].growth) == (0, 0)
+    assert (found.passed, found.failures, found.pools[0].over_budget, found.pools[0].growth) == (True, (), 0, 0)
     assert found.placements is not None
     assert (found.placements.same, found.placements.moved, found.placements.new, found.placements.gone) == (3, 0, 0, 0)
 
@@ -131,29 +128,25 @@ def test_a_growth_failure_lists_the_first_causes_and_counts_the_rest() -> None:
 
 def test_growth_without_more_live_bytes_is_attributed_to_worse_packing() -> None:
     rows = [{"id": f"b{k}", "pool": "default", "offset": offset} for k, offset in enumerate((0, 64, 96))]
-    loose = Plan.model_validate({"placements": rows})
-    (failure,) = check_plan(OLD, loose, {}, BASELINE, Tolerance()).failures
+    (failure,) = check_plan(OLD, Plan.model_validate({"placements": rows}), {}, BASELINE, Tolerance()).failures
     assert failure.message.endswith("No more bytes are alive than before: the plan packs them less well")
 
 
 def test_a_pool_missing_from_the_baseline_counts_as_previously_unused() -> None:
-    named = problem_of(64, 32, 16, pools=[{"name": "sram"}])
-    (pool,) = check_of(named).pools
+    (pool,) = check_of(problem_of(64, 32, 16, pools=[{"name": "sram"}])).pools
     assert (pool.before, pool.growth) == (0, 96)
     assert {cause.kind for cause in pool.causes or ()} == {"from-another-pool"}
 
 
 def test_a_check_of_an_infeasible_problem_fails_with_the_reason() -> None:
-    tight = problem_of(64, 32, pools=[{"name": "sram", "size": 80}])
-    (failure,) = check_of(tight).failures
+    (failure,) = check_of(problem_of(64, 32, pools=[{"name": "sram", "size": 80}])).failures
     assert (failure.rule, failure.pool) == ("no-plan", "sram")
     assert "16" in failure.message
 
 
 def test_a_baseline_reads_back_as_written() -> None:
     found = read_baseline(write_baseline(OLD, BASELINE.plan), "x.json", NEW)
-    assert found == BASELINE
-    assert found.used == {"default": 96}
+    assert (found, found.used) == (BASELINE, {"default": 96})
 
 
 def test_a_baseline_plan_without_its_problem_gives_pool_usage_but_no_causes_of_growth() -> None:
@@ -166,8 +159,7 @@ def test_a_baseline_plan_without_its_problem_gives_pool_usage_but_no_causes_of_g
 
 
 def test_a_csv_table_of_offsets_and_its_problem_form_a_baseline() -> None:
-    table = b"id,offset\nb0,0\nb1,64\nb2,0\n"
-    assert read_baseline(table, "plan.csv", NEW, OLD).used == {"default": 96}
+    assert read_baseline(b"id,offset\nb0,0\nb1,64\nb2,0\n", "plan.csv", NEW, OLD).used == {"default": 96}
 
 
 PASSED, FAILED = check_of(OLD, default=96), check_of(NEW, default=80)
@@ -205,19 +197,14 @@ def test_junit_reports_have_a_test_case_for_each_pool_and_rule() -> None:
         assert [failure.get("message") for failure in failures] == [entry.message for entry in found.failures]
         for element in (root, suite):
             assert (element.get("tests"), element.get("failures")) == (str(len(cases)), str(len(failed)))
-    assert [case.get("name") for case in ET.fromstring(REPORTS[".xml"](PASSED)).iter("testcase")] == [
-        "there is a plan",
-        "default is within its budget",
-        "default has not grown",
-    ]
+    names = [case.get("name") for case in ET.fromstring(REPORTS[".xml"](PASSED)).iter("testcase")]
+    assert names == ["there is a plan", "default is within its budget", "default has not grown"]
 
 
 def test_junit_reports_are_valid_xml_even_with_control_characters_in_names() -> None:
     odd = problem_of(8, pools=[{"name": "a\x00\ufffe]]>&\"'<"}])
-    found = check_plan(odd, solve(odd), {odd.pools[0].name: 1}, None, Tolerance()).model_copy(
-        update={"subject": "\x1b"}
-    )
-    (failure,) = ET.fromstring(REPORTS[".xml"](found)).iter("failure")
+    said = check_plan(odd, solve(odd), {odd.pools[0].name: 1}, None, Tolerance()).model_copy(update={"subject": "\x1b"})
+    (failure,) = ET.fromstring(REPORTS[".xml"](said)).iter("failure")
     assert "above its budget" in (failure.get("message") or "")
 
 
@@ -228,8 +215,7 @@ def test_sarif_reports_conform_to_their_schema() -> None:
         assert (log["version"], log["$schema"].endswith("sarif-2.1.0.json")) == ("2.1.0", True)
         (run,) = log["runs"]
         driver = run["tool"]["driver"]
-        assert driver["name"] == "memplan"
-        assert [rule["id"] for rule in driver["rules"]] == list(RULES)
+        assert (driver["name"], [rule["id"] for rule in driver["rules"]]) == ("memplan", list(RULES))
         assert all(set(rule["shortDescription"]) == {"text"} for rule in driver["rules"])
         assert run["invocations"] == [{"executionSuccessful": True}]
         assert len(run["results"]) == len(found.failures)
@@ -252,23 +238,16 @@ def test_a_sarif_growth_result_lists_the_buffers_that_raised_the_peak() -> None:
 
 
 def test_a_sarif_result_keeps_its_fingerprint_when_its_numbers_change() -> None:
-    prints = [
-        json.loads(REPORTS[".sarif"](check_of(problem_of(64, size), default=80)))["runs"][0]["results"][0][
-            "partialFingerprints"
-        ]
-        for size in (48, 49)
-    ]
+    reports = [json.loads(REPORTS[".sarif"](check_of(problem_of(64, size), default=80))) for size in (48, 49)]
+    prints = [report["runs"][0]["results"][0]["partialFingerprints"] for report in reports]
     assert prints[0] == prints[1]
 
 
 def test_check_solves_a_problem_without_a_plan_and_its_json_round_trips() -> None:
     options = CheckOptions(budgets=("80",), tolerance="1", subject="a.csv", deterministic=True, with_plan=True)
     found = check(NEW, None, BASELINE, options=options, control=Control())
-    assert (found.subject, found.passed, [failure.rule for failure in found.failures]) == (
-        "a.csv",
-        False,
-        ["over-budget", "grown"],
-    )
+    rules = [failure.rule for failure in found.failures]
+    assert (found.subject, found.passed, rules) == ("a.csv", False, ["over-budget", "grown"])
     assert found.plan is not None
     assert verify(NEW, found.plan) == ()
     assert check(NEW, found.plan, BASELINE, options=options).failures == found.failures

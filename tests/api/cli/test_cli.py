@@ -13,9 +13,7 @@ from memplan.planner.formats import read_plan, read_problem
 from memplan.planner.verify.verifier import verify
 
 TWO = b'{"buffers": [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 32, "start": 2, "end": 5}]}'
-WRONG_PLAN = (
-    b'{"placements": [{"id": "a", "pool": "default", "offset": 0}, {"id": "b", "pool": "default", "offset": 0}]}'
-)
+WRONG = b'{"placements": [{"id": "a", "pool": "default", "offset": 0}, {"id": "b", "pool": "default", "offset": 0}]}'
 EXAMPLE = Path(__file__).parents[3] / "examples" / "mobilenet_v2.csv"
 
 NO_CLAIMS: dict[str, Any] = {"unrepeated": None, "claims": [], "proved": None}
@@ -23,14 +21,14 @@ Captured = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
-def two_buffers_file(tmp_path: Path) -> str:
+def pair(tmp_path: Path) -> str:
     path = tmp_path / "two.json"
     path.write_bytes(TWO)
     return str(path)
 
 
-def test_plan_writes_json_to_standard_output_by_default(two_buffers_file: str, capfd: Captured) -> None:
-    assert main(["plan", two_buffers_file]) == 0
+def test_plan_writes_json_to_standard_output_by_default(pair: str, capfd: Captured) -> None:
+    assert main(["plan", pair]) == 0
     out, err = capfd.readouterr()
     answer = json.loads(out)
     assert (answer["status"], answer["peak"], err) == ("optimal", 96, "")
@@ -48,14 +46,14 @@ def test_the_extension_of_the_output_file_selects_the_plan_format(name: str, tmp
     assert verify(problem, plan) == ()
 
 
-def test_the_flag_format_overrides_the_extension_of_the_output_file(two_buffers_file: str, tmp_path: Path) -> None:
+def test_the_flag_format_overrides_the_extension_of_the_output_file(pair: str, tmp_path: Path) -> None:
     file = tmp_path / "plan.json"
-    assert main(["plan", two_buffers_file, "-o", str(file), "--format", "csv"]) == 0
+    assert main(["plan", pair, "-o", str(file), "--format", "csv"]) == 0
     assert file.read_text().splitlines()[0] == "id,lower,upper,size,offset"
 
 
-def test_plan_prints_a_table_with_the_flag_format_table(two_buffers_file: str, capfd: Captured) -> None:
-    assert main(["plan", two_buffers_file, "--format", "table"]) == 0
+def test_plan_prints_a_table_with_the_flag_format_table(pair: str, capfd: Captured) -> None:
+    assert main(["plan", pair, "--format", "table"]) == 0
     out, err = capfd.readouterr()
     lines = out.splitlines()
     assert err == ""
@@ -75,13 +73,10 @@ def test_the_peak_line_of_a_table_counts_bytes_that_buffers_share(tmp_path: Path
     assert line == "at the peak of default, time 0: a (64), b (64), c (8); some share bytes, 64 of these 136"
 
 
-def test_repeated_capacity_flags_define_named_pools(two_buffers_file: str, capfd: Captured) -> None:
-    assert main(["plan", two_buffers_file, "--capacity", "fast=64", "--capacity", "slow=unlimited"]) == 0
-    answer = json.loads(capfd.readouterr().out)
-    assert [(pool["name"], pool["size"], pool["used"]) for pool in answer["pools"]] == [
-        ("fast", 64, 64),
-        ("slow", None, 32),
-    ]
+def test_repeated_capacity_flags_define_named_pools(pair: str, capfd: Captured) -> None:
+    assert main(["plan", pair, "--capacity", "fast=64", "--capacity", "slow=unlimited"]) == 0
+    pools = json.loads(capfd.readouterr().out)["pools"]
+    assert [(pool["name"], pool["size"], pool["used"]) for pool in pools] == [("fast", 64, 64), ("slow", None, 32)]
 
 
 def test_probable_mistakes_in_a_problem_are_warnings_not_errors(tmp_path: Path, capfd: Captured) -> None:
@@ -93,10 +88,10 @@ def test_probable_mistakes_in_a_problem_are_warnings_not_errors(tmp_path: Path, 
     assert capfd.readouterr().err == ""
 
 
-def test_verify_reports_whether_a_plan_is_valid(two_buffers_file: str, tmp_path: Path, capfd: Captured) -> None:
+def test_verify_reports_whether_a_plan_is_valid(pair: str, tmp_path: Path, capfd: Captured) -> None:
     plan = tmp_path / "plan.csv"
-    assert main(["plan", two_buffers_file, "-o", str(plan), "-q"]) == 0
-    assert main(["verify", two_buffers_file, str(plan)]) == 0
+    assert main(["plan", pair, "-o", str(plan), "-q"]) == 0
+    assert main(["verify", pair, str(plan)]) == 0
     out, err = capfd.readouterr()
     told = json.loads(out)
     (pool,) = told.pop("pools")
@@ -104,24 +99,20 @@ def test_verify_reports_whether_a_plan_is_valid(two_buffers_file: str, tmp_path:
     assert err == f"memplan: valid, 2 placements\nmemplan: {pool['name']}: {pool['sentence']}\n"
 
 
-def test_verify_names_every_violation_and_exits_with_3(two_buffers_file: str, tmp_path: Path, capfd: Captured) -> None:
+def test_verify_names_every_violation_and_exits_with_3(pair: str, tmp_path: Path, capfd: Captured) -> None:
     plan = tmp_path / "plan.json"
-    plan.write_bytes(WRONG_PLAN)
-    assert main(["verify", two_buffers_file, str(plan)]) == 3
+    plan.write_bytes(WRONG)
+    assert main(["verify", pair, str(plan)]) == 3
     out, err = capfd.readouterr()
     answer = json.loads(out)
     assert not answer["valid"]
-    assert [(found["first"], found["second"], found["bytes"]) for found in answer["violations"]] == [
-        ("a", "b", [0, 32])
-    ]
+    assert [(each["first"], each["second"], each["bytes"]) for each in answer["violations"]] == [("a", "b", [0, 32])]
     assert err.startswith("memplan: overlap: ")
 
 
-def test_convert_from_json_to_csv_and_back_preserves_the_problem(
-    two_buffers_file: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_convert_to_csv_and_back_is_exact(pair: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     table = tmp_path / "two.csv"
-    assert main(["convert", two_buffers_file, "-o", str(table)]) == 0
+    assert main(["convert", pair, "-o", str(table)]) == 0
     assert table.read_text() == "id,lower,upper,size\na,0,3,64\nb,2,5,32\n"
     assert main(["convert", str(table), "-o", "-"]) == 0
     assert read_problem(capfdbinary.readouterr().out) == read_problem(TWO)
@@ -141,34 +132,29 @@ def test_solvers_lists_the_installed_solvers(capfd: Captured) -> None:
 
 @pytest.mark.parametrize("fault", [ZeroDivisionError("by 0"), ModuleNotFoundError("No module", name="memplan.gone")])
 def test_an_internal_error_exits_with_70(
-    fault: Exception, two_buffers_file: str, monkeypatch: pytest.MonkeyPatch, capfd: Captured
+    fault: Exception, pair: str, monkeypatch: pytest.MonkeyPatch, capfd: Captured
 ) -> None:
     def fail(**_options: object) -> None:
         raise fault
 
-    monkeypatch.setattr(
-        "memplan.api.cli.commands.find_command", lambda _arguments: RunnableCommand(fail, "memplan", ())
-    )
-    assert main(["plan", two_buffers_file]) == 70
+    monkeypatch.setattr("memplan.api.cli.commands.find_command", lambda _words: RunnableCommand(fail, "memplan", ()))
+    assert main(["plan", pair]) == 70
     out, err = capfd.readouterr()
     first, *_, last = err.splitlines()
     assert (out, first) == ("", "Traceback (most recent call last):")
     assert last == f"memplan: error: a fault of memplan, please report it: {type(fault).__name__}: {fault}"
 
 
-def test_memplan_without_a_command_prints_its_help(capfd: Captured) -> None:
+def test_memplan_without_a_command_prints_its_help_or_version(capfd: Captured) -> None:
     assert main([]) == 2
     assert "Usage: memplan" in "".join(capfd.readouterr())
     assert main(["--help"]) == 0
-
-
-def test_the_version_flag_prints_the_version_of_memplan(capfd: Captured) -> None:
+    capfd.readouterr()
     assert main(["--version"]) == 0
     assert capfd.readouterr().out.startswith("memplan ")
 
 
 def refusal_lines(arguments: list[str], capfd: Captured) -> list[str]:
-    """Run a command that must exit with 2, and return the lines of its error message."""
     assert main(arguments) == 2
     out, err = capfd.readouterr()
     assert out == ""
@@ -177,47 +163,42 @@ def refusal_lines(arguments: list[str], capfd: Captured) -> list[str]:
 
 @pytest.mark.parametrize("command", ["plan {two}", "plan {two} --keep {plan}", "check {two}", "certify {two}"])
 def test_an_unwritable_output_file_is_reported_before_the_work_begins(
-    command: str, two_buffers_file: str, tmp_path: Path, capfd: Captured
+    command: str, pair: str, tmp_path: Path, capfd: Captured
 ) -> None:
     plan = tmp_path / "plan.json"
-    assert main(["plan", two_buffers_file, "-o", str(plan), "-q"]) == 0
-    arguments = command.format(two=two_buffers_file, plan=plan).split()
+    assert main(["plan", pair, "-o", str(plan), "-q"]) == 0
+    arguments = command.format(two=pair, plan=plan).split()
     (line,) = refusal_lines([*arguments, "-o", "nowhere/plan.json"], capfd)
     assert line.startswith("memplan: error: nowhere/plan.json: no such directory: ")
 
 
 @pytest.mark.parametrize("options", [["--views", "xml"], ["--time-limit", "long"], ["--colour"]])
-def test_a_wrong_command_line_option_prints_usage_and_an_error(
-    options: list[str], two_buffers_file: str, capfd: Captured
-) -> None:
-    lines = refusal_lines(["plan", two_buffers_file, *options], capfd)
+def test_a_wrong_command_line_option_prints_usage_and_an_error(options: list[str], pair: str, capfd: Captured) -> None:
+    lines = refusal_lines(["plan", pair, *options], capfd)
     assert lines[0].startswith("Usage: memplan plan")
     assert any(line.startswith("Error: ") for line in lines)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
 def test_writing_to_a_full_disk_fails_and_leaves_the_old_file_intact(
-    two_buffers_file: str, tmp_path: Path, capfd: Captured
+    pair: str, tmp_path: Path, capfd: Captured
 ) -> None:
-    assert refusal_lines(["plan", two_buffers_file, "-o", "/dev/full", "--format", "json"], capfd) == [
-        "memplan: error: /dev/full: no space left on device"
-    ]
+    said = refusal_lines(["plan", pair, "-o", "/dev/full", "--format", "json"], capfd)
+    assert said == ["memplan: error: /dev/full: no space left on device"]
     old = tmp_path / "plan.json"
     old.write_text("old")
     (tmp_path / f".memplan-{os.getpid()}.part").symlink_to("/dev/full")
-    assert refusal_lines(["plan", two_buffers_file, "-o", str(old)], capfd) == [
-        f"memplan: error: {old}: no space left on device"
-    ]
+    assert refusal_lines(["plan", pair, "-o", str(old)], capfd) == [f"memplan: error: {old}: no space left on device"]
     assert old.read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.json", "two.json"]
 
 
-def test_an_output_file_behind_a_symlink_keeps_its_permissions(two_buffers_file: str, tmp_path: Path) -> None:
+def test_an_output_file_behind_a_symlink_keeps_its_permissions(pair: str, tmp_path: Path) -> None:
     real, link = tmp_path / "real.json", tmp_path / "link.json"
     real.write_text("old")
     real.chmod(0o640)
     link.symlink_to(real)
-    assert main(["plan", two_buffers_file, "-o", str(link)]) == 0
+    assert main(["plan", pair, "-o", str(link)]) == 0
     assert link.is_symlink()
     assert json.loads(real.read_text())["peak"] == 96
     assert real.stat().st_mode & 0o777 == 0o640

@@ -10,6 +10,7 @@ from memplan.api.cli.main import main
 from memplan.planner.formats import read_plan, read_problem
 from memplan.planner.verify.verifier import verify
 from tests.support.profiled import PROFILED
+from tests.support.values import buffer_rows
 
 Captured = pytest.CaptureFixture[str]
 ROWS = "id,lower,upper,size\na,0,2,64\nb,1,3,32\nc,2,4,16\n"
@@ -35,13 +36,10 @@ def run_check(capfd: Captured, status: int, *arguments: str) -> Any:
 
 
 @pytest.mark.parametrize(("profile", "used"), [("speed", 64), ("size", 0)])
-def test_the_flag_profile_selects_the_pool_that_check_fills(
-    profile: str, used: int, tmp_path: Path, capfd: Captured
-) -> None:
+def test_profile_selects_the_pool_that_check_fills(profile: str, used: int, tmp_path: Path, capfd: Captured) -> None:
     problem = tmp_path / "pools.json"
     problem.write_text(json.dumps(PROFILED))
-    found = run_check(capfd, 0, str(problem), "--profile", profile, "--budget", "slow=100")
-    assert found["pools"][0]["used"] == used
+    assert run_check(capfd, 0, str(problem), "--profile", profile, "--budget", "slow=100")["pools"][0]["used"] == used
 
 
 def test_check_exits_with_0_if_the_peak_is_within_the_budget(file: str, capfd: Captured) -> None:
@@ -66,9 +64,7 @@ def test_check_exits_with_1_if_the_peak_grew_beyond_the_tolerance(
     run_check(capfd, 0, larger_file, "--baseline", other)
 
 
-def test_check_writes_a_baseline_in_the_first_build_and_compares_later_builds_with_it(
-    file: str, larger_file: str, tmp_path: Path, capfd: Captured
-) -> None:
+def test_check_writes_a_baseline_then_compares_it(file: str, larger_file: str, tmp_path: Path, capfd: Captured) -> None:
     saved = str(tmp_path / "memory.json")
     line = ["--baseline", saved, "--save-baseline", saved]
     assert main(["check", file, *line]) == 0
@@ -81,9 +77,7 @@ def test_check_writes_a_baseline_in_the_first_build_and_compares_later_builds_wi
     assert Path(saved).read_bytes() == before
 
 
-def test_a_missing_baseline_is_an_error_unless_this_command_writes_it(
-    file: str, tmp_path: Path, capfd: Captured
-) -> None:
+def test_a_missing_baseline_is_an_error_unless_the_call_writes_it(file: str, tmp_path: Path, capfd: Captured) -> None:
     gone, saved = str(tmp_path / "gone.json"), str(tmp_path / "memory.json")
     assert main(["check", file, "--baseline", gone]) == 2
     assert f"make the file with `memplan check {file} --save-baseline {gone}`" in capfd.readouterr().err
@@ -100,11 +94,8 @@ def test_a_given_plan_is_checked_without_a_new_search(file: str, tmp_path: Path,
 
 def test_check_saves_the_plan_with_the_pool_names_of_its_problem(tmp_path: Path, file: str) -> None:
     problem, plan = tmp_path / "two.json", tmp_path / "plan.json"
-    data = {
-        "buffers": [{"id": "a", "size": 64, "start": 0, "end": 2}, {"id": "b", "size": 32, "start": 0, "end": 2}],
-        "pools": [{"name": "sram", "size": 512}, {"name": "dram"}],
-    }
-    problem.write_text(json.dumps(data))
+    pools = [{"name": "sram", "size": 512}, {"name": "dram"}]
+    problem.write_text(json.dumps({"buffers": buffer_rows(a=(64, 0, 2), b=(32, 0, 2)), "pools": pools}))
     assert main(["check", str(problem), "--budget", "sram=64", "--save-plan", str(plan)]) == 0
     checked = read_problem(problem.read_bytes())
     assert verify(checked, read_plan(plan.read_bytes(), checked)) == ()

@@ -10,6 +10,7 @@ from memplan import Buffer, Problem, solve
 from memplan.api.cli.main import main
 from memplan.api.cli.report import advice
 from memplan.planner.model.plan import KeptPlaces
+from tests.support.values import buffer_rows
 
 Captured = pytest.CaptureFixture[str]
 
@@ -29,16 +30,8 @@ def test_plan_keep_moves_only_the_buffers_that_must_move_and_reports_them(files:
     assert main(["plan", str(files / "new.csv"), "--keep", str(files / "old.csv"), "-o", str(files / "new.json")]) == 0
     told = json.loads((files / "new.json").read_text())
     assert [row["offset"] for row in told["placements"]] == [0, 8, 0, 16]
-    assert told["kept"] == {
-        "eps": 0.02,
-        "least": "buffers",
-        "stayed": 3,
-        "moved": 0,
-        "moved_bytes": 0,
-        "least_moves": 0,
-        "proved": True,
-        "peak_without_keeping": 24,
-    }
+    moves = {"stayed": 3, "moved": 0, "moved_bytes": 0, "least_moves": 0, "proved": True}
+    assert told["kept"] == {"eps": 0.02, "least": "buffers", "peak_without_keeping": 24} | moves
     assert "0 of 3 buffers moved, 0 bytes; proved to be the fewest" in capfd.readouterr().err
 
 
@@ -62,8 +55,7 @@ def test_the_flag_baseline_problem_supplies_the_problem_of_a_baseline_plan(files
 
 def test_plan_keep_uses_the_solve_options_for_the_best_peak(files: Path) -> None:
     problem, old, made = str(files / "new.csv"), str(files / "old.csv"), files / "new.json"
-    command = ["plan", problem, "--keep", old, "-o", str(made), "--solver", "exact", "--deterministic", "-q"]
-    assert main(command) == 0
+    assert main(["plan", problem, "--keep", old, "-o", str(made), "--solver", "exact", "--deterministic", "-q"]) == 0
     told = json.loads(made.read_text())
     assert (told["kept"]["moved"], told["reproducible"], told["wall_time_s"]) == (0, True, None)
     assert main(["plan", problem, "--keep", old, "--capacity", "40", "--accept", "fit", "-o", str(made), "-q"]) == 0
@@ -99,18 +91,14 @@ def problem_file(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_explain_reports_the_reason_for_infeasibility_as_json(problem_file: str, capfd: Captured) -> None:
+def test_explain_reports_why_nothing_fits_as_json_and_as_a_table(problem_file: str, capfd: Captured) -> None:
     assert main(["explain", problem_file]) == 1
     out, err = capfd.readouterr()
     told = json.loads(out)
-    assert told["status"] == "infeasible"
-    assert told["explanation"]["buffers"] == [0, 1]
+    assert (told["status"], told["explanation"]["buffers"]) == ("infeasible", [0, 1])
     assert told["explanation"]["irreducible"] is True
     assert told["explanation"]["would_do"] == {"pool": "sram", "size": 18, "proved": True}
     assert "lacks 3 bytes" in err
-
-
-def test_explain_prints_a_readable_table_with_the_flag_format_table(problem_file: str, capfd: Captured) -> None:
     assert main(["explain", problem_file, "--format", "table", "--quiet"]) == 1
     out, err = capfd.readouterr()
     assert err == ""
@@ -138,21 +126,15 @@ def test_explain_repairs_are_reported_as_json_and_as_text(problem_file: str, cap
     assert (told["status"], told["fewest"], told["proved"]) == ("repaired", 1, True)
     assert len(told["repairs"]) == 2
     assert main(["explain", problem_file, "--repairs", "2", "--format", "table", "-q"]) == 0
-    lines = [line for line in capfd.readouterr().out.splitlines() if line.startswith("repair")]
-    assert len(lines) == 2
+    assert len([line for line in capfd.readouterr().out.splitlines() if line.startswith("repair")]) == 2
     assert main(["explain", problem_file, "--repairs", "1", "--most-changes", "9"]) == 2
     assert "most-changes: must be at most 4" in capfd.readouterr().err
 
 
 def test_explain_repairs_an_infeasible_graph_by_reordering_its_operations(tmp_path: Path, capfd: Captured) -> None:
     path = tmp_path / "graph.json"
-    ops = [
-        {"in": [0], "out": [1]},
-        {"in": [0], "out": [3]},
-        {"in": [1], "out": [2]},
-        {"in": [3], "out": [4]},
-        {"in": [2, 4], "out": [5]},
-    ]
+    uses = ([0], 1), ([0], 3), ([1], 2), ([3], 4), ([2, 4], 5)
+    ops = [{"in": reads, "out": [made]} for reads, made in uses]
     path.write_text(json.dumps({"size": [1, 10, 2, 10, 2, 1], "kept": [5], "ops": ops}))
     assert main(["explain", str(path), "--capacity", "14", "--repairs", "1", "--format", "json", "-q"]) == 0
     told = json.loads(capfd.readouterr().out)["repairs"]["of_operations"]
@@ -167,27 +149,14 @@ def test_explain_what_if_prints_a_table_of_savings_per_buffer(capfd: Captured) -
     assert lines[3].split() == ["buffer", "size", "if", "dropped", "may", "grow"]
 
 
-PROBLEM = (
-    b'{"buffers": [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 32, "start": 2, "end": 5}],'
-    b' "pools": [{"name": "sram", "size": 32}, {"name": "dram", "cost": 1}], "objective": "cost"}'
-)
-ONE_POOL = (
-    b'{"buffers": [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 32, "start": 2, "end": 5}]}'
-)
+ONE_POOL: dict[str, Any] = {"buffers": buffer_rows(a=(64, 0, 3), b=(32, 2, 5))}
+PRICED_POOLS = {"pools": [{"name": "sram", "size": 32}, {"name": "dram", "cost": 1}], "objective": "cost"}
 
 
 @pytest.fixture
 def problem(tmp_path: Path) -> str:
-    path = tmp_path / "two.json"
-    path.write_bytes(PROBLEM)
-    return str(path)
-
-
-@pytest.fixture
-def single_pool_file(tmp_path: Path) -> str:
-    path = tmp_path / "one.json"
-    path.write_bytes(ONE_POOL)
-    return str(path)
+    (tmp_path / "two.json").write_text(json.dumps(ONE_POOL | PRICED_POOLS))
+    return str(tmp_path / "two.json")
 
 
 def test_sweep_writes_csv_and_a_readable_table(problem: str, tmp_path: Path, capfd: Captured) -> None:
@@ -200,18 +169,15 @@ def test_sweep_writes_csv_and_a_readable_table(problem: str, tmp_path: Path, cap
         "128,optimal,0.0,0.0,96,96,96,96,0,0",
     ]
     assert main(["sweep", problem, "--size", "sram=64:64:1", "--format", "table"]) == 0
-    assert [line.split() for line in capfd.readouterr().out.splitlines()] == [
-        ["size", "of", "sram", "status", "cost", "at", "least", "sram", "used", "dram", "used"],
-        ["64", "B", "optimal", "32", "32", "64", "32"],
-    ]
+    head, row = (line.split() for line in capfd.readouterr().out.splitlines())
+    assert head == ["size", "of", "sram", "status", "cost", "at", "least", "sram", "used", "dram", "used"]
+    assert row == ["64", "B", "optimal", "32", "32", "64", "32"]
 
 
-def test_sweep_exits_with_1_if_the_problem_fits_at_no_size(single_pool_file: str, capfd: Captured) -> None:
-    assert main(["sweep", single_pool_file, "--size", "default=0:95:95"]) == 1
+def test_a_sweep_of_one_pool_exits_with_1_if_no_size_fits_and_omits_columns(tmp_path: Path, capfd: Captured) -> None:
+    file = str(tmp_path / "one.json")
+    Path(file).write_text(json.dumps(ONE_POOL))
+    assert main(["sweep", file, "--size", "default=0:95:95"]) == 1
     assert [row["status"] for row in json.loads(capfd.readouterr().out)["points"]] == ["infeasible", "infeasible"]
-
-
-def test_sweep_omits_table_columns_that_add_no_information(single_pool_file: str, capfd: Captured) -> None:
-    assert main(["sweep", single_pool_file, "--size", "96:96:1", "--format", "table"]) == 0
-    heading = capfd.readouterr().out.splitlines()[0].split()
-    assert heading == ["size", "of", "default", "status", "default", "used"]
+    assert main(["sweep", file, "--size", "96:96:1", "--format", "table"]) == 0
+    assert capfd.readouterr().out.splitlines()[0].split() == ["size", "of", "default", "status", "default", "used"]

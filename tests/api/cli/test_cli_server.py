@@ -39,16 +39,14 @@ def test_plan_on_a_server_reads_and_writes_csv_files(server: RunningServer, tmp_
     assert verify(problem, read_plan(file.read_bytes(), problem, file.name)) == ()
 
 
-def test_plan_with_keep_on_a_server_keeps_the_old_offsets(
-    server: RunningServer, tmp_path: Path, capfd: Captured
-) -> None:
+def test_plan_with_keep_on_a_server_keeps_old_offsets(server: RunningServer, tmp_path: Path, capfd: Captured) -> None:
     old, new = tmp_path / "old.json", tmp_path / "new.json"
     assert main(["plan", str(EXAMPLE), "-o", str(old), "-q"]) == 0
     assert main(["plan", str(EXAMPLE), "--keep", str(old), "--server", url(server), "-o", str(new), "-q"]) == 0
     assert json.loads(new.read_text())["kept"]["moved"] == 0
 
 
-def test_keeping_an_old_plan_requires_profile_size_locally_and_on_a_server(
+def test_keep_requires_profile_size_here_and_on_a_server(
     server: RunningServer, tmp_path: Path, capfd: Captured
 ) -> None:
     old = tmp_path / "old.json"
@@ -58,9 +56,7 @@ def test_keeping_an_old_plan_requires_profile_size_locally_and_on_a_server(
         assert "profile: must be 'size' if an old plan is kept, got \"speed\"" in capfd.readouterr().err
 
 
-def test_the_variable_memplan_server_selects_the_service(
-    server: RunningServer, capfd: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_variable_names_the_service(server: RunningServer, capfd: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMPLAN_SERVER", url(server))
     assert main(["plan", str(EXAMPLE), "--capacity", "1kB"]) == 1
     out, err = capfd.readouterr()
@@ -69,9 +65,7 @@ def test_the_variable_memplan_server_selects_the_service(
 
 
 @pytest.mark.parametrize("where", ["http://127.0.0.1:1", "nowhere", "http://[", "ftp://127.0.0.1"])
-def test_an_unreachable_service_is_reported_in_one_line(
-    where: str, capfd: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreachable_service_is_told_in_a_line(where: str, capfd: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memplan.api.cli.remote.PATIENCE_S", 0.0)
     assert main(["plan", str(EXAMPLE), "--server", where]) == 2
     err = capfd.readouterr().err
@@ -79,9 +73,7 @@ def test_an_unreachable_service_is_reported_in_one_line(
     assert err.count("\n") == 1
 
 
-def test_an_interrupt_stops_the_search_on_the_service_and_writes_its_best_plan(
-    server: RunningServer, tmp_path: Path
-) -> None:
+def test_an_interrupt_stops_the_search_of_a_service_and_writes_its_best(server: RunningServer, tmp_path: Path) -> None:
     problem, plan = tmp_path / "hard.json", tmp_path / "plan.json"
     problem.write_text(json.dumps(hard_request(31)["problem"]))
     command = [sys.executable, "-m", "memplan.api.cli.main", "plan", str(problem), "-o", str(plan)]
@@ -150,9 +142,7 @@ sys.meta_path.insert(0, Importer())
 @pytest.mark.parametrize(
     ("command", "package", "status"), [("serve", "click", 130), ("serve", "sqlalchemy", 0), ("worker", "sqlalchemy", 0)]
 )
-def test_a_signal_stops_a_starting_service_even_where_python_ignores_exceptions(
-    command: str, package: str, status: int, tmp_path: Path
-) -> None:
+def test_a_signal_stops_a_starting_service_anywhere(command: str, package: str, status: int, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(_SIGNAL)
     store = ["--port", "0"] if command == "serve" else ["--store", f"sqlite:///{tmp_path}/memplan.db"]
     settings = {"PYTHONPATH": str(tmp_path), "MEMPLAN_DATA_FOLDER": str(tmp_path), "AT_IMPORT_OF": package}

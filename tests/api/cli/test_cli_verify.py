@@ -14,8 +14,7 @@ TABLE = "id,lower,upper,size\na,0,2,4\nb,1,3,4\nc,2,4,6\n"
 @pytest.fixture
 def table(tmp_path: Path, capfd: Captured) -> Path:
     (tmp_path / "p.csv").write_text(TABLE)
-    made = ["plan", str(tmp_path / "p.csv"), "--deterministic", "-o", str(tmp_path / "p.json")]
-    assert main(made) == 0
+    assert main(["plan", str(tmp_path / "p.csv"), "--deterministic", "-o", str(tmp_path / "p.json")]) == 0
     capfd.readouterr()
     return tmp_path / "p.csv"
 

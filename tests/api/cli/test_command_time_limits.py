@@ -112,8 +112,7 @@ def test_a_started_file_is_completed_and_abandoned_work_writes_no_further_file(t
     with pytest.raises(TimeoutError):
         run_in_thread(work, left_s=seconds_left(0.01))
     assert (len(steps), first.read_text()) == (10, "whole")
-    threads = [thread for thread in threading.enumerate() if getattr(thread, "is_abandoned", False)]
-    for thread in threads:
+    for thread in [thread for thread in threading.enumerate() if getattr(thread, "is_abandoned", False)]:
         thread.join(10.0)
     assert not second.exists()
 

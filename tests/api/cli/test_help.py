@@ -10,25 +10,21 @@ from memplan.api.cli.commands import command_names, listing_entry, make_command
 from memplan.api.cli.main import main
 from memplan.questions import Command, question_rows
 
+Captured = pytest.CaptureFixture[str]
 ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("name", command_names())
 def test_the_command_listing_shows_the_first_sentence_of_each_commands_help(name: str) -> None:
-    first = (make_command(name).help or "").partition("\n\n")[0]
-    assert listing_entry(name).help == " ".join(first.split())
+    assert listing_entry(name).help == " ".join((make_command(name).help or "").partition("\n\n")[0].split())
 
 
-def test_the_command_listing_includes_commands_of_installed_extensions(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    frob = Command("nowhere:frob", "Frob a plan, " * 9 + "twice.", "Networks")
-    rows = {"commands": {"frob": frob}}
+def test_the_listing_has_commands_of_installed_extensions(monkeypatch: pytest.MonkeyPatch, capfd: Captured) -> None:
+    rows = {"commands": {"frob": Command("nowhere:frob", "Frob a plan, " * 9 + "twice.", "Networks")}}
     monkeypatch.setattr("memplan.api.cli.commands.extensions", lambda table: rows.get(table, {}))
     assert main(["--help"]) == 0
     shown = capfd.readouterr().out
-    networks = shown.partition("\nNetworks:\n")[2].partition("\n\n")[0]
-    assert "  frob      Frob a plan" in networks
+    assert "  frob      Frob a plan" in shown.partition("\nNetworks:\n")[2].partition("\n\n")[0]
     assert all(f"\n  {name} " in shown for name in question_rows())
 
 
@@ -38,14 +34,11 @@ def test_help_does_not_import_solver_server_or_database_libraries() -> None:
         "status = [main(words.split()) for words in ('-h', '--help', 'keys --help', 'serve --help')];"
         "print(status, sorted({'fastapi', 'ortools', 'pulp', 'sqlalchemy'} & set(sys.modules)), file=sys.stderr)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.stderr == "[0, 0, 0, 0] []\n"
-    assert done.stdout.count("Usage: memplan ") == 4
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (done.stderr, done.stdout.count("Usage: memplan ")) == ("[0, 0, 0, 0] []\n", 4)
 
 
-def test_the_help_of_plan_groups_its_options_in_sections(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_help_of_plan_groups_its_options_in_sections(capfd: Captured) -> None:
     assert main(["plan", "--help"]) == 0
     shown = capfd.readouterr().out
     assert shown.startswith("Usage: memplan plan [OPTIONS]")
@@ -53,15 +46,13 @@ def test_the_help_of_plan_groups_its_options_in_sections(capfd: pytest.CaptureFi
 
 
 @pytest.mark.parametrize("words", [["keys", "add", "--help"], ["plan", "--solver", "exact", "--help"]])
-def test_the_help_flag_after_other_arguments_shows_the_help_of_the_command(
-    words: list[str], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_help_flag_after_other_arguments_shows_the_help_of_the_command(words: list[str], capfd: Captured) -> None:
     assert main(words) == 0
     assert capfd.readouterr().out.startswith(f"Usage: memplan {words[0]}")
 
 
 @pytest.mark.parametrize("word", ["frob", "__init__", "memplan", "../texts/plan"])
-def test_help_for_an_unknown_command_is_refused(word: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_help_for_an_unknown_command_is_refused(word: str, capfd: Captured) -> None:
     assert word not in command_names()
     assert main([word, "--help"]) == 2
     assert "No such command" in capfd.readouterr().err

@@ -58,8 +58,7 @@ def missing(text: str, is_all: bool = True) -> list[str]:
 @pytest.mark.usefixtures("folder")
 def test_each_output_shows_both_ends_of_each_name(line: str, output: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(line.split()) in (0, 1)
-    printed = capfd.readouterr().out
-    for text in [Path(name).read_text(encoding="utf-8") for name in output.split()] or [printed]:
+    for text in [Path(name).read_text(encoding="utf-8") for name in output.split()] or [capfd.readouterr().out]:
         data = [zlib.decompress(b64decode(part)).decode() for part in re.findall(r"document\">([\w+/]+=*)<", text)]
         assert missing("".join(data) or text, is_all="check q" not in line and "128" not in line) == []
 
@@ -78,6 +77,5 @@ def test_no_name_of_a_model_is_replaced_by_a_number() -> None:
     rows = [operator("RELU", [k], [k + 1]) for k in range(len(NAMES))]
     ids = [row.id for row in read_model(model(subgraph(tensors, [0], [len(NAMES)], rows))).tensors]
     assert len({*ids}) == len(tensors)
-    assert ids[1:3] == NAMES[1:3]
-    assert (ids[0], ids[-1]) == ("#0/0 a", f"#0/{len(NAMES)} a")
+    assert (ids[1:3], ids[0], ids[-1]) == (NAMES[1:3], "#0/0 a", f"#0/{len(NAMES)} a")
     assert [(name[:ENDS], name[-ENDS:]) for name in NAMES[3:]] == [(each[:ENDS], each[-ENDS:]) for each in ids[3:-1]]

@@ -27,7 +27,6 @@ def write_file(name: str, content: str | bytes) -> str:
 
 
 def run_plan(capfd: Captured, *arguments: str, status: int = 0) -> tuple[dict[str, Any], str]:
-    """Return the plan that `memplan plan` prints, and its messages on standard error."""
     assert main(["plan", *arguments, "--format", "json"]) == status
     out, err = capfd.readouterr()
     return json.loads(out), err
@@ -73,8 +72,7 @@ def test_buffers_are_placed_in_the_fast_pool_and_the_gap_matches_the_profile(cap
     problem = write_file("pools.json", json.dumps({"buffers": rows, "pools": pools}))
     for asked in ([], ["--profile", "speed"]):
         plan, _ = run_plan(capfd, problem, *asked)
-        assert {row["pool"] for row in plan["placements"]} == {"fast"}
-        assert (plan["status"], plan["gap"]) == ("optimal", 0)
+        assert ({row["pool"] for row in plan["placements"]}, plan["status"], plan["gap"]) == ({"fast"}, "optimal", 0)
     assert run_plan(capfd, problem, "--profile", "size")[0]["peak"] == 128
 
 
@@ -83,10 +81,8 @@ def test_a_linker_script_is_refused_without_the_base_addresses_of_pools(capfd: C
     assert main(["plan", problem, "-o", "plan.json"]) == 0
     export = ["convert", problem, "plan.json", "-o", "plan.ld"]
     assert main(export) == 2
-    assert (
-        "base_address must be given for a linker script, such as --capacity sram=128KiB@0x20000000"
-        in capfd.readouterr().err
-    )
+    said = capfd.readouterr().err
+    assert "base_address must be given for a linker script, such as --capacity sram=128KiB@0x20000000" in said
     assert not Path("plan.ld").exists()
     assert main([*export, "--pool", "dtcm=128KiB@0x20000000", "--pool", "sram=64KiB@0x30000000"]) == 0
     assert "ORIGIN = 0x30000400" in Path("plan.ld").read_text()

@@ -14,9 +14,7 @@ from tests.support.server import RunningServer
 
 SCHEMA: dict[str, Any] = create_app().openapi()
 CALLS = [(path, call) for path, methods in SCHEMA["paths"].items() for call in methods.values()]
-POSTS = {
-    path: methods["post"] for path, methods in SCHEMA["paths"].items() if "post" in methods and path != "/v1/batch"
-}
+POSTS = {path: calls["post"] for path, calls in SCHEMA["paths"].items() if "post" in calls and path != "/v1/batch"}
 
 
 def resolve(schema: Any) -> Any:
@@ -64,14 +62,12 @@ _ALONE = ("/v1/plan", "/v1/explain", "/v1/certify", "/v1/order", "/v1/cascade", 
 
 
 def timeless_parts(value: Any) -> Any:
-    """Return an answer without elapsed times."""
     if isinstance(value, dict):
         return {name: timeless_parts(each) for name, each in value.items() if name not in _OF_TIMES}
     return [timeless_parts(each) for each in value] if isinstance(value, list) else value
 
 
 def ask(server: RunningServer, path: str, query: list[tuple[str, Any]], body: Any) -> Any:
-    """Return the timeless answer to a JSON body or, for bytes, to a model file."""
     media = "application/octet-stream" if isinstance(body, bytes) else "application/json"
     if isinstance(body, bytes):
         query = [("name", _MODEL.name)] * (path in ("/v1/compare", "/v1/convert")) + query
@@ -112,7 +108,6 @@ def is_of_schema(schema: Any, value: Any) -> bool:
 
 
 def missing_defaults(schema: Any, value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """Yield the place and the default of each field that a body leaves out."""
     schema = resolve(schema)
     choices = [each for kind in ("anyOf", "oneOf", "allOf") for each in schema.get(kind, ())]
     if choice := next((each for each in choices if is_of_schema(each, value)), None):
@@ -127,7 +122,6 @@ def missing_defaults(schema: Any, value: Any, place: tuple[Any, ...] = ()) -> It
 
 
 def with_fields(body: Any, fields: Iterable[tuple[tuple[Any, ...], Any]]) -> Any:
-    """Return a body with further fields, each given by its place and its value."""
     sent = deepcopy(body)
     for place, value in fields:
         part: Any = sent
@@ -157,9 +151,7 @@ def test_pools_sent_with_all_defaults_have_no_address(server: RunningServer) -> 
 
 
 @pytest.mark.parametrize(("request_name", "field"), [("PlanRequest", "problem"), ("CheckRequest", "baseline")])
-def test_each_choice_in_the_schema_begins_with_the_object_with_more_required_fields(
-    request_name: str, field: str
-) -> None:
+def test_each_choice_in_the_schema_begins_with_that_of_more_required_fields(request_name: str, field: str) -> None:
     choices = SCHEMA["components"]["schemas"][request_name]["properties"][field]["anyOf"]
     first, second = (resolve(each) for each in choices[:2])
     assert {*first["required"]} - {*second.get("required", ())}, "a generated client takes the first that can be read"

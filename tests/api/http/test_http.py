@@ -88,12 +88,8 @@ def test_a_capacity_in_the_body_may_be_a_number_or_text_with_a_unit(server: Runn
 
 
 def test_repeated_capacity_parameters_define_named_pools(server: RunningServer) -> None:
-    answer = server.client.post(
-        "/v1/plan",
-        params={"capacity": ["fast=250kB", "slow=1MB"]},
-        content=CSV_EXAMPLE,
-        headers={"content-type": "text/csv", "accept": "text/csv"},
-    )
+    sizes, in_csv = {"capacity": ["fast=250kB", "slow=1MB"]}, {"content-type": "text/csv", "accept": "text/csv"}
+    answer = server.client.post("/v1/plan", params=sizes, content=CSV_EXAMPLE, headers=in_csv)
     assert answer.text == "id,lower,upper,size,offset,pool\nconv1,0,3,401408,0,slow\nconv2,2,5,200704,0,fast\n"
 
 
@@ -207,9 +203,7 @@ def test_the_response_cache_distinguishes_body_query_and_format(server: RunningS
     assert post_plan(server, {"buffers": _ROWS[:1]}).json()["peak"] == 8
     small = server.client.post("/v1/plan?capacity=11", content=json.dumps({"buffers": _ROWS}).encode())
     assert small.json()["status"] == "infeasible"
-    assert server.client.post("/v1/plan?capacity=11", content=json.dumps({"buffers": _ROWS}).encode()).json()[
-        "explanation"
-    ]
+    assert server.client.post("/v1/plan?capacity=11", content=json.dumps({"buffers": _ROWS})).json()["explanation"]
 
 
 def test_the_response_cache_skips_unproved_plans_and_plans_of_named_solvers(server: RunningServer) -> None:
@@ -243,5 +237,4 @@ def test_the_header_x_memplan_cache_states_hit_or_miss(server: RunningServer) ->
 def test_bytes_moved_from_the_body_into_the_query_do_not_hit_the_response_cache(server: RunningServer) -> None:
     body = json.dumps({"buffers": _ROWS}).encode()
     post_plan(server, {"buffers": _ROWS})
-    torn = server.client.post(f"/v1/plan?{body[:11].decode()}", content=body[11:])
-    assert torn.status_code == 400
+    assert server.client.post(f"/v1/plan?{body[:11].decode()}", content=body[11:]).status_code == 400

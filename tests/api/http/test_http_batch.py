@@ -53,11 +53,9 @@ def test_a_batch_answers_each_problem_with_its_plan(server: RunningServer) -> No
 
 
 def test_plans_of_a_batch_have_only_the_selected_fields(server: RunningServer) -> None:
-    results = post_batch(
-        server, single_buffer(1), {"problem": single_buffer(2), "options": {"format": "triples"}}, fields="peak,status"
-    )
-    assert results[0]["plan"] == {"status": "optimal", "peak": 1}
-    assert results[1]["error"]["status"] == 422
+    triples = {"problem": single_buffer(2), "options": {"format": "triples"}}
+    results = post_batch(server, single_buffer(1), triples, fields="peak,status")
+    assert (results[0]["plan"], results[1]["error"]["status"]) == ({"status": "optimal", "peak": 1}, 422)
     wait_until(lambda: server.service.streams.count == 0)
     refused = server.client.post("/v1/batch", json={"submissions": []}, params={"fields": "-peaks"})
     assert (refused.status_code, "did you mean peak?" in refused.text) == (422, True)
@@ -66,23 +64,15 @@ def test_plans_of_a_batch_have_only_the_selected_fields(server: RunningServer) -
 
 
 def test_results_of_a_batch_have_the_ids_of_their_submissions(server: RunningServer) -> None:
-    results = post_batch(
-        server, single_buffer(1) | {"id": "first"}, {"id": 2, "problem": single_buffer(2)}, single_buffer(3)
-    )
+    named = (single_buffer(1) | {"id": "first"}, {"id": 2, "problem": single_buffer(2)})
+    results = post_batch(server, *named, single_buffer(3))
     assert [line["id"] for line in results] == ["first", 2, None]
 
 
 def test_an_error_in_one_submission_of_a_batch_does_not_affect_the_others(server: RunningServer) -> None:
-    results = post_batch(
-        server,
-        single_buffer(1),
-        "{",
-        {"buffers": [{"id": "a", "size": -1, "start": 0, "end": 1}], "id": "b"},
-        {"problem": single_buffer(1), "options": {"format": "csv"}},
-        {"problem": single_buffer(1), "id": [1]},
-        "[]",
-        single_buffer(2),
-    )
+    in_csv = {"problem": single_buffer(1), "options": {"format": "csv"}}
+    wrong = ("{", single_buffer(-1) | {"id": "b"}, in_csv, {"problem": single_buffer(1), "id": [1]}, "[]")
+    results = post_batch(server, single_buffer(1), *wrong, single_buffer(2))
     assert [line["plan"]["peak"] for line in results if "plan" in line] == [1, 2]
     errors = [line["error"] for line in results if "error" in line]
     assert [error["status"] for error in errors] == [400, 422, 422, 422, 422]
@@ -112,14 +102,12 @@ def test_batch_options_apply_per_submission_or_to_all_through_the_query(server: 
     timeless = post_batch(server, single_buffer(1), single_buffer(2), deterministic="true")
     assert [line["plan"]["wall_time_s"] for line in timeless] == [None, None]
     results = post_batch(server, {"problem": single_buffer(1), "options": {"format": "triples"}}, single_buffer(2))
-    assert results[0]["plan"] == [["a", "default", 0]]
-    assert results[1]["plan"]["peak"] == 2
+    assert (results[0]["plan"], results[1]["plan"]["peak"]) == ([["a", "default", 0]], 2)
 
 
 def test_a_batch_may_be_a_json_object_with_a_list_of_submissions(server: RunningServer) -> None:
-    answer = server.client.post(
-        "/v1/batch", json={"submissions": [single_buffer(5), {"problem": PROBLEM_EXAMPLE, "id": "x"}]}
-    )
+    submissions = [single_buffer(5), {"problem": PROBLEM_EXAMPLE, "id": "x"}]
+    answer = server.client.post("/v1/batch", json={"submissions": submissions})
     results = sorted(map(json.loads, answer.text.splitlines()), key=lambda line: int(line["index"]))
     assert [(line["id"], line["plan"]["peak"]) for line in results] == [(None, 5), ("x", 602112)]
 
@@ -136,8 +124,7 @@ def test_disconnecting_cancels_the_rest_of_a_batch_and_closes_its_stream(server:
     with socket.create_connection(("127.0.0.1", server.port)) as connection:
         connection.sendall(head.encode() + b"\r\n\r\n" + body)
         assert wait_until(lambda: server.service.queue.busy_slots > 0)
-        answer = server.client.post("/v1/batch", content=json.dumps(single_buffer(1)), headers=NDJSON)
-        assert answer.status_code == 429
+        assert server.client.post("/v1/batch", content=json.dumps(single_buffer(1)), headers=NDJSON).status_code == 429
     assert wait_until(lambda: server.service.queue.busy_slots == 0 and server.service.streams.count == 0)
     assert post_batch(server, single_buffer(3))[0]["plan"]["peak"] == 3
 

@@ -30,9 +30,7 @@ MORE = " (the server's MEMPLAN_MAX_BODY_BYTES sets this limit)"
         ("", {**PROBLEM, "options": {"time_limit_s": 1, "seed": 3}}),
     ],
 )
-def test_options_may_be_query_parameters_or_fields_beside_the_problem_or_an_options_object(
-    server: RunningServer, query: str, content: object
-) -> None:
+def test_options_may_be_in_the_query_or_the_body_or_options(server: RunningServer, query: str, content: object) -> None:
     assert server.client.post(f"/v1/plan{query}", json=content).status_code == 200
     options = server.client.post(f"/v1/jobs{query}", json=content).json()["options"]
     assert (options["time_limit_s"], options["seed"]) == (1.0, 3)
@@ -56,12 +54,8 @@ def test_an_oversized_too_deep_compressed_or_non_json_body_is_refused(
 
 
 def test_a_chunked_body_is_refused_above_the_size_limit(server: RunningServer) -> None:
-    chunks = (b" " * 1000 for _ in range(1001))
-    answer = server.client.post("/v1/verify", content=chunks)
-    assert (answer.status_code, answer.json()["errors"]) == (
-        413,
-        [f"body: must be at most 1000000 bytes, got more{MORE}"],
-    )
+    told = server.client.post("/v1/verify", content=(b" " * 1000 for _ in range(1001)))
+    assert (told.status_code, told.json()["errors"]) == (413, [f"body: must be at most 1000000 bytes, got more{MORE}"])
 
 
 def test_a_problem_with_too_many_pools_is_refused(server: RunningServer) -> None:
@@ -76,8 +70,7 @@ def test_an_unsupported_method_gets_an_allow_header_with_the_supported_methods(s
 
 
 def test_error_responses_escape_quoted_values_as_ascii_json() -> None:
-    answer = problem_details(422, ("name: must be a name, got \ud800\U0001f40d",))
-    assert bytes(answer.body).isascii()
+    assert bytes(problem_details(422, ("name: must be a name, got \ud800\U0001f40d",)).body).isascii()
 
 
 def test_the_log_has_no_data_of_a_problem(server: RunningServer, caplog: pytest.LogCaptureFixture) -> None:
@@ -90,8 +83,6 @@ def test_the_log_has_no_data_of_a_problem(server: RunningServer, caplog: pytest.
 
 
 def answer_to_failing(error: Exception) -> httpx.Response:
-    """Return the response of a route that raises this error."""
-
     async def fail() -> None:
         raise error
 
@@ -99,8 +90,7 @@ def answer_to_failing(error: Exception) -> httpx.Response:
     app.add_api_route("/fail", fail)
 
     async def ask() -> httpx.Response:
-        transport = httpx.ASGITransport(app=app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://here") as client:
             return await client.get("/fail")
 
     return anyio.run(ask)
@@ -125,6 +115,7 @@ def test_an_unavailable_store_is_reported_without_its_address(caplog: pytest.Log
     assert "10.0.0.7" in caplog.text
 
 
+TOO_SHORT, LOST = "time_limit_s: must be enough", "memplan: 4 workers were lost over this"
 READER_FAULT = (
     'file: cannot be read because of a memplan fault; please report KeyError "shape" at unknown; '
     "memplan's log shows where"
@@ -134,25 +125,13 @@ READER_FAULT = (
 @pytest.mark.parametrize(
     ("error", "status", "retry_after", "detail"),
     [
-        (
-            TimeOverError("time_limit_s: must be enough for the whole program"),
-            504,
-            None,
-            "time_limit_s: must be enough",
-        ),
+        (TimeOverError(f"{TOO_SHORT} for the whole program"), 504, None, TOO_SHORT),
         (reader_fault(KeyError("shape")), 500, None, READER_FAULT),
-        (
-            LostWorkersError("memplan: 4 workers were lost over this"),
-            503,
-            "60",
-            "memplan: 4 workers were lost over this",
-        ),
+        (LostWorkersError(LOST), 503, "60", LOST),
     ],
     ids=["time limit", "fault of a file reader", "crashed workers"],
 )
-def test_an_error_of_a_call_gets_its_status_and_detail(
-    error: Exception, status: int, retry_after: str | None, detail: str
-) -> None:
+def test_each_error_has_its_own_answer(error: Exception, status: int, retry_after: str | None, detail: str) -> None:
     answer = answer_to_failing(error)
     assert (answer.status_code, answer.headers.get("retry-after")) == (status, retry_after)
     assert answer.json()["detail"].startswith(detail)

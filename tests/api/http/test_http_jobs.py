@@ -42,8 +42,7 @@ def hard_request(limit_s: float = 100.0, **said: Any) -> dict[str, Any]:
 
 
 def look(server: RunningServer, job: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = server.client.get(job["links"]["self"]).json()
-    return found
+    return dict(server.client.get(job["links"]["self"]).json())
 
 
 def wait(server: RunningServer, job: dict[str, Any], is_so: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
@@ -76,16 +75,11 @@ def test_a_job_is_accepted_and_solved(server: RunningServer) -> None:
     accepted = submit(server, PROBLEM_EXAMPLE | {"name": "two"})
     assert (accepted["state"], accepted["meaning"]) == ("queued", MEANINGS["queued"])
     assert (accepted["name"], accepted["buffers"], accepted["priority"], accepted["attempts"]) == ("two", 2, 0, 0)
-    found = wait_for_end(server, accepted)
-    assert (found["state"], found["plan_status"], found["error"], found["late_s"]) == (
-        "succeeded",
-        "optimal",
-        None,
-        None,
-    )
-    assert found["progress"]["peak"] == found["progress"]["lower_bound"] == 602112
-    assert found["created_at"] <= found["started_at"] <= found["finished_at"]
-    assert found["created_at"].endswith("Z")
+    told = wait_for_end(server, accepted)
+    assert (told["state"], told["plan_status"], told["error"], told["late_s"]) == ("succeeded", "optimal", None, None)
+    assert told["progress"]["peak"] == told["progress"]["lower_bound"] == 602112
+    assert told["created_at"] <= told["started_at"] <= told["finished_at"]
+    assert told["created_at"].endswith("Z")
 
 
 def test_a_jobs_stored_request_is_returned_as_a_sandboxed_attachment(server: RunningServer) -> None:
@@ -115,8 +109,7 @@ def test_a_csv_job_takes_time_limit_priority_and_deadline_from_the_query(server:
 
 
 def test_the_event_stream_of_a_job_starts_with_its_first_event(server: RunningServer) -> None:
-    job = submit(server)
-    with server.client.stream("GET", job["links"]["events"]) as answer:
+    with server.client.stream("GET", submit(server)["links"]["events"]) as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
         events = events_of(answer.read().decode())
     assert [event["event"] for event in events] == ["queued", "started", "finished"]
@@ -131,10 +124,7 @@ def test_a_reconnecting_client_receives_only_the_events_after_its_last_event_id(
     answer = server.client.get(job["links"]["events"], headers={"last-event-id": "2"})
     assert [event["event"] for event in events_of(answer.text)] == ["finished"]
     answer = server.client.get(job["links"]["events"], headers={"last-event-id": "3"})
-    assert (answer.status_code, answer.content) == (
-        204,
-        b"",
-    )  # the status 204 stops a browser's EventSource from reconnecting
+    assert (answer.status_code, answer.content) == (204, b"")  # 204 stops a browser's EventSource from reconnecting
 
 
 def test_a_job_streams_better_plans_and_keeps_the_best_one_when_cancelled(server: RunningServer) -> None:
@@ -148,8 +138,7 @@ def test_a_job_streams_better_plans_and_keeps_the_best_one_when_cancelled(server
         wait(server, job, lambda found: server.client.get(job["links"]["plan"]).status_code == 200)
         so_far = server.client.get(job["links"]["result"])
         assert (so_far.status_code, so_far.headers["retry-after"]) == (202, "1")
-        cancelled = server.client.delete(job["links"]["self"])
-        assert cancelled.status_code == 200
+        assert server.client.delete(job["links"]["self"]).status_code == 200
         kinds += [line.removeprefix("event: ") for line in lines if line.startswith("event: ")]
     assert (kinds[:2], kinds[-1], kinds.count("finished")) == (["queued", "started"], "finished", 1)
     found = wait_for_end(server, job)
@@ -205,25 +194,21 @@ def test_a_job_can_be_renamed_searched_by_name_and_removed(server: RunningServer
 def test_a_running_job_cannot_be_removed(server: RunningServer) -> None:
     job = submit(server, hard_request(priority=100))
     answer = server.client.delete(job["links"]["self"], params={"forget": "true"})
-    assert (answer.status_code, answer.json()["detail"][:54]) == (
-        409,
-        "forget: applies only to a job that has ended, but this",
-    )
+    rule = "forget: applies only to a job that has ended, but this"
+    assert (answer.status_code, answer.json()["detail"][:54]) == (409, rule)
     server.client.delete(job["links"]["self"])
     wait_for_end(server, job)
 
 
 def test_jobs_can_be_listed_by_the_hash_of_their_problem(server: RunningServer) -> None:
-    raw = {"buffers": [{"id": "lonely", "size": 12345, "start": 0, "end": 1}]}
-    job = submit(server, raw)
+    job = submit(server, {"buffers": [{"id": "lonely", "size": 12345, "start": 0, "end": 1}]})
     same = submit(server, {"buffers": [{"id": "renamed", "size": 12345, "start": 5, "end": 9}]})
     found = server.client.get("/v1/jobs", params={"problem_hash": job["problem_hash"]}).json()["jobs"]
     assert {one["id"] for one in found} == {job["id"], same["id"]}
 
 
 def test_a_repeated_option_of_a_job_is_refused(server: RunningServer) -> None:
-    body = {"problem": PROBLEM_EXAMPLE, "priority": 1}
-    answer = server.client.post("/v1/jobs", json=body, params={"priority": 2})
+    answer = server.client.post("/v1/jobs", json={"problem": PROBLEM_EXAMPLE, "priority": 1}, params={"priority": 2})
     assert answer.json()["detail"] == "priority: must be given once, got it twice: in the body and in the query"
     answer = server.client.post("/v1/jobs", json=PROBLEM_EXAMPLE, params=[("priority", "1"), ("priority", "2")])
     assert answer.json()["detail"] == "priority: must be given once"
@@ -238,8 +223,7 @@ def test_calls_about_an_unknown_job_get_404(server: RunningServer, job_id: str) 
 
 @pytest.mark.parametrize("header", ["first", "-1", "1.5", "9" * 30])
 def test_an_invalid_last_event_id_header_is_reported(server: RunningServer, header: str) -> None:
-    job = submit(server)
-    answer = server.client.get(job["links"]["events"], headers={"last-event-id": header})
+    answer = server.client.get(submit(server)["links"]["events"], headers={"last-event-id": header})
     assert answer.status_code == 422
     assert answer.json()["detail"].startswith("Last-Event-ID: must be the number of an event")
 
@@ -278,9 +262,8 @@ def test_a_stopping_server_closes_event_streams_and_keeps_its_jobs(tmp_path: Any
     with httpx.Client(trust_env=False, timeout=30.0) as client:
         with run_server(settings) as server:
             job = submit(server, hard_request())
-            events = client.send(
-                client.build_request("GET", f"{server.client.base_url}{job['links']['events']}"), stream=True
-            )
+            url = f"{server.client.base_url}{job['links']['events']}"
+            events = client.send(client.build_request("GET", url), stream=True)
             wait(server, job, lambda found: found["progress"] is not None)
         text = events.read().decode()
     assert "event: finished" not in text

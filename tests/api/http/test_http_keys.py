@@ -80,7 +80,6 @@ def test_the_admin_key_allows_every_call(guarded_server: RunningServer) -> None:
 
 @pytest.fixture(scope="module")
 def separate_server() -> Iterator[RunningServer]:
-    """A server that requires keys, and does not share plans between them."""
     with run_server(Settings(require_keys=True, share_plans=False, workers=0)) as found:
         yield found
 
@@ -88,13 +87,10 @@ def separate_server() -> Iterator[RunningServer]:
 def submit(server: RunningServer, headers: dict[str, str], status: int = 202) -> dict[str, Any]:
     answer = server.client.post("/v1/jobs", json=PROBLEM_EXAMPLE, headers=headers)
     assert answer.status_code == status, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return dict(answer.json())
 
 
-def test_a_key_above_its_byte_quota_is_refused_and_the_error_lists_removable_jobs(
-    separate_server: RunningServer,
-) -> None:
+def test_a_key_above_its_byte_quota_is_refused_and_told_of_removable_jobs(separate_server: RunningServer) -> None:
     mine, other = (key_for(separate_server, name, "plan", "read", max_kept_bytes=5000) for name in ("full", "other"))
     jobs = [submit(separate_server, mine) for _ in range(2)]
     refused = submit(separate_server, mine, 429)
@@ -121,14 +117,11 @@ def test_requesting_a_discarded_body_returns_404_and_keeps_its_job(separate_serv
     for part in ("request", "problem"):
         answer = separate_server.client.get(f"{url}/{part}", headers=mine)
         assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
-        sentence = "request: was deleted to make room for newer ones; the job's answer is kept"
-        assert answer.json()["detail"] == sentence
+        assert answer.json()["detail"] == "request: was deleted to make room for newer ones; the job's answer is kept"
     assert separate_server.client.get(url, headers=mine).json()["state"] == "cancelled"
 
 
-def test_a_full_disk_refuses_new_jobs_but_not_other_calls(
-    separate_server: RunningServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_refuses_only_new_jobs(separate_server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
     def raise_full(*_: object) -> None:
         raise FullDiskError("database: is on a machine whose name no caller hears")
 

@@ -14,6 +14,7 @@ from memplan.questions.plan.plan import QUESTION, PlanOptions, plan
 from tests.support.hard_requests import hard_request
 from tests.support.profiled import POOL_OF_Y, PROFILED
 from tests.support.server import RunningServer
+from tests.support.values import buffer_rows
 
 
 def problem(scale: int, names: str = "ab") -> dict[str, Any]:
@@ -24,19 +25,16 @@ def problem(scale: int, names: str = "ab") -> dict[str, Any]:
 def ask_plan(server: RunningServer, content: object, **options: object) -> dict[str, Any]:
     answer = server.client.post("/v1/plan", json={"problem": content, "options": options})
     assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return dict(answer.json())
 
 
 def test_a_proved_plan_is_served_by_its_hash_as_immutable(server: RunningServer) -> None:
-    problem_hash = ask_plan(server, problem(1))["problem_hash"]
-    answer = server.client.get(f"/v1/plans/{problem_hash}")
+    its_hash = ask_plan(server, problem(1))["problem_hash"]
+    answer = server.client.get(f"/v1/plans/{its_hash}")
     assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
     told = Plan.model_validate(answer.json())
-    assert (told.status, told.peak, told.problem_hash) == ("optimal", 4, problem_hash)
-    again = server.client.get(
-        f"/v1/plans/{problem_hash}", headers={"if-none-match": f'"other", {answer.headers["etag"]}'}
-    )
+    assert (told.status, told.peak, told.problem_hash) == ("optimal", 4, its_hash)
+    again = server.client.get(f"/v1/plans/{its_hash}", headers={"if-none-match": f'"other", {answer.headers["etag"]}'})
     assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", answer.headers["etag"])
 
 
@@ -74,8 +72,7 @@ def test_an_unproved_plan_by_hash_is_served_with_no_cache(server: RunningServer)
     url = f"/v1/plans/{first['problem_hash']}"
     answer = server.client.get(url)
     assert (answer.status_code, answer.headers["cache-control"]) == (200, "public, no-cache")
-    better = ask_plan(server, hard, time_limit_s=3)
-    assert better["peak"] <= first["peak"]
+    assert ask_plan(server, hard, time_limit_s=3)["peak"] <= first["peak"]
     changed = server.client.get(url, headers={"if-none-match": answer.headers["etag"]})
     assert changed.status_code == (200 if changed.headers["etag"] != answer.headers["etag"] else 304)
 
@@ -105,13 +102,7 @@ def test_an_equivalent_request_gets_the_cached_plan_with_its_own_buffer_names(se
     assert other["proof"]["buffers"] == ["c", "d"]
 
 
-OLD: dict[str, Any] = {
-    "buffers": [
-        {"id": "a", "size": 8, "start": 0, "end": 4},
-        {"id": "b", "size": 4, "start": 1, "end": 3},
-        {"id": "c", "size": 4, "start": 2, "end": 5},
-    ]
-}
+OLD: dict[str, Any] = {"buffers": buffer_rows(a=(8, 0, 4), b=(4, 1, 3), c=(4, 2, 5))}
 NEW: dict[str, Any] = {"buffers": [*OLD["buffers"], {"id": "d", "size": 4, "start": 0, "end": 2}]}
 
 
@@ -152,15 +143,8 @@ def test_a_buffer_may_be_named_like_a_request_field(server: RunningServer) -> No
     assert server.client.post("/v1/plan", json=problem).json()["peak"] == 4
 
 
-TIGHT: dict[str, Any] = {
-    "name": "tight",
-    "buffers": [
-        {"id": "a", "size": 64, "start": 0, "end": 3},
-        {"id": "b", "size": 48, "start": 2, "end": 5},
-        {"id": "c", "size": 8, "start": 6, "end": 8},
-    ],
-    "pools": [{"name": "sram", "size": 100}],
-}
+ROWS = buffer_rows(a=(64, 0, 3), b=(48, 2, 5), c=(8, 6, 8))
+TIGHT: dict[str, Any] = {"name": "tight", "buffers": ROWS, "pools": [{"name": "sram", "size": 100}]}
 
 
 def test_an_infeasible_plan_response_has_a_link_header_to_its_explanation(server: RunningServer) -> None:
@@ -175,10 +159,8 @@ def test_an_infeasible_job_sends_its_explanation_as_events(server: RunningServer
     submitted = server.client.post("/v1/jobs", json=TIGHT).json()
     links = submitted["links"]
     told = server.client.get(links["events"]).text
-    blocks = [
-        dict(line.split(": ", 1) for line in block.splitlines()) for block in told.split("\n\n") if "data" in block
-    ]
-    stages = [json.loads(block["data"])["stage"] for block in blocks if block["event"] == "progress"]
+    rows = [dict(line.split(": ", 1) for line in block.splitlines()) for block in told.split("\n\n") if "data" in block]
+    stages = [json.loads(block["data"])["stage"] for block in rows if block["event"] == "progress"]
     assert stages
     assert set(stages) <= {"infeasible", "witness", "stretch", "core", "irreducible", "enough"}
     job = server.wait_for_end(submitted)
@@ -198,7 +180,7 @@ def test_a_deterministic_infeasible_answer_is_identical_in_calls_and_jobs(server
     assert [*answers, server.client.get(links["result"]).content] == [here] * 3
 
 
-def test_the_best_plan_so_far_answers_if_the_child_of_a_plan_with_a_profile_ends_late(
+def test_the_best_plan_so_far_answers_if_a_child_is_late(
     server: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memplan.api.service.answering._GRACE_S", -2.0)

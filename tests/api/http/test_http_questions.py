@@ -52,10 +52,8 @@ def test_jobs_can_be_listed_by_kind_and_plan_jobs_have_a_result_link(server: Run
     order = server.client.post("/v1/jobs?kind=order", json=SUMS).json()
     server.wait_for_end(plan)
     server.wait_for_end(order)
-    listed = {
-        kind: [job["id"] for job in server.client.get(f"/v1/jobs?kind={kind}&limit=1").json()["jobs"]]
-        for kind in ("plan", "order")
-    }
+    found = {kind: server.client.get(f"/v1/jobs?kind={kind}&limit=1").json()["jobs"] for kind in ("plan", "order")}
+    listed = {kind: [job["id"] for job in jobs] for kind, jobs in found.items()}
     assert listed == {"plan": [plan["id"]], "order": [order["id"]]}
     result = server.client.get(plan["links"]["result"])
     assert result.content == server.client.get(plan["links"]["plan"]).content
@@ -65,8 +63,7 @@ def test_jobs_can_be_listed_by_kind_and_plan_jobs_have_a_result_link(server: Run
 def test_a_job_of_an_unknown_kind_is_refused(server: RunningServer) -> None:
     known = ", ".join(("plan", *OTHERS))
     for query in ("kind=guess", "kind=plan&kind=plan"):
-        answer = server.client.post(f"/v1/jobs?{query}", json=SUMS)
-        assert answer.status_code == 422
+        assert server.client.post(f"/v1/jobs?{query}", json=SUMS).status_code == 422
     assert server.client.post("/v1/jobs?kind=guess", json=SUMS).json()["detail"] == (
         f'kind: must be one of {known}, got "guess"'
     )
@@ -80,19 +77,10 @@ def test_the_schema_describes_the_call_of_every_kind_of_job(server: RunningServe
         assert request_model(kind).__name__ in described["components"]["schemas"]
 
 
-PROGRAM: dict[str, Any] = {
-    "functions": {
-        "main": {
-            "results": ["c"],
-            "buffers": [{"id": "a", "size": 64}, {"id": "b", "size": 32}, {"id": "c", "size": 64}],
-            "body": [
-                {"op": "make", "outputs": ["a"]},
-                {"op": "copy", "inputs": ["a"], "outputs": ["b"]},
-                {"op": "spread", "inputs": ["b"], "outputs": ["c"]},
-            ],
-        }
-    }
-}
+COPY, SPREAD = ({"op": "copy", "inputs": ["a"], "outputs": ["b"]}, {"op": "spread", "inputs": ["b"], "outputs": ["c"]})
+TENSORS = [{"id": "a", "size": 64}, {"id": "b", "size": 32}, {"id": "c", "size": 64}]
+MAIN = {"results": ["c"], "buffers": TENSORS, "body": [{"op": "make", "outputs": ["a"]}, COPY, SPREAD]}
+PROGRAM: dict[str, Any] = {"functions": {"main": MAIN}}
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,6 @@ from tests.support.server import RunningServer, run_server
 
 
 class Clock:
-    """A clock that advances only when a test sets `now_s`."""
-
     def __init__(self) -> None:
         self.now_s = 1000.0
 
@@ -215,11 +213,8 @@ def test_the_last_use_of_a_key_is_recorded_about_once_a_minute(store: Store) -> 
 
 
 CROSS = [
-    {"origin": "https://evil.example"},
-    {"origin": "null"},
-    {"origin": "http://localhost:1"},
-    {"sec-fetch-site": "cross-site"},
-    {"sec-fetch-site": "same-site", "origin": "http://localhost:1"},
+    *({"origin": origin} for origin in ("https://evil.example", "null", "http://localhost:1")),
+    *({"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "same-site", "origin": "http://localhost:1"}),
 ]
 
 
@@ -244,5 +239,4 @@ def test_the_servers_own_pages_and_programs_may_post(server: RunningServer) -> N
 
 def test_a_server_behind_a_proxy_accepts_all_origins_if_keys_are_switched_off() -> None:
     with run_server(Settings(require_keys=False, workers=0)) as server:
-        answer = server.client.post("/v1/plan", json=PROBLEM_EXAMPLE, headers=CROSS[0])
-        assert answer.status_code == 200
+        assert server.client.post("/v1/plan", json=PROBLEM_EXAMPLE, headers=CROSS[0]).status_code == 200

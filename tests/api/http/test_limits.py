@@ -19,7 +19,6 @@ from tests.support.server import RunningServer, run_server
 
 
 def drip(into: socket.socket) -> None:
-    """Send one byte at a time, for at most ten seconds."""
     for _ in range(1000):
         into.sendall(b" ")
         time.sleep(0.01)
@@ -70,7 +69,6 @@ def short_heads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def idle_server() -> Iterator[RunningServer]:
-    """A server without workers and without requests of other modules."""
     with run_server(Settings(workers=0)) as found:
         yield found
 
@@ -83,9 +81,7 @@ def read_all(from_: socket.socket) -> bytes:
     return b"".join(iter(lambda: from_.recv(65536), b""))
 
 
-def test_an_incomplete_body_gets_408_after_the_body_time_limit(
-    idle_server: RunningServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_incomplete_body_gets_408_after_a_time(idle_server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(receiving, "BODY_S", 0.2)
     with connection(idle_server) as slow:
         slow.sendall(b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 1000\r\n\r\n{")
@@ -107,8 +103,7 @@ def test_non_http_bytes_get_400_and_the_connection_is_closed(
 
 @pytest.mark.usefixtures("short_heads")
 def test_a_connection_that_sends_after_the_response_is_closed() -> None:
-    settings = Settings(require_keys=True, max_body_bytes=10**9, workers=0)
-    with run_server(settings) as server, connection(server) as slow:
+    with run_server(Settings(require_keys=True, max_body_bytes=10**9, workers=0)) as server, connection(server) as slow:
         slow.sendall(b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 1000000\r\n\r\n")
         assert slow.recv(65536).startswith(b"HTTP/1.1 401 ")
         with pytest.raises(ConnectionError):

@@ -77,8 +77,7 @@ def test_a_worker_opens_two_database_connections(url: str, tmp_path: Path) -> No
         job_workers(store, pool, workers=4) as found,
     ):
         wait_until(lambda: hears(found))
-        jobs = [submit(store) for _ in range(12)]
-        assert {wait_for_end(store, job).state for job in jobs} == {"succeeded"}
+        assert {wait_for_end(store, job).state for job in [submit(store) for _ in range(12)]} == {"succeeded"}
         with store._database.reading() as connection:
             query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
             assert connection.execute(text(query)).scalar_one() == 2
@@ -116,8 +115,7 @@ def test_all_jobs_are_done_through_a_pooler_with_two_connections(url: str, tmp_p
         job_workers(store, pool, workers=4) as found,
         job_workers(store, pool, workers=4),
     ):
-        jobs = [submit(store) for _ in range(40)]
-        assert [wait_for_end(store, job).attempts for job in jobs] == [1] * 40
+        assert [wait_for_end(store, job).attempts for job in [submit(store) for _ in range(40)]] == [1] * 40
         assert not hears(found)
     with closing(Database.open(url, tmp_path)) as database, database.reading() as connection:
         assert connection.execute(text("SELECT count(*) FROM jobs WHERE state = 'succeeded'")).scalar_one() == 40

@@ -44,7 +44,6 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def ready_pool() -> Pool:
-    """A pool whose workers are ready to run jobs."""
     pool = Pool()
     pool.may_run.set()
     return pool
@@ -123,9 +122,7 @@ def test_a_lease_is_renewed_while_its_job_runs(store: Store) -> None:
         assert wait_for_end(store, job_id).attempts == 1
 
 
-def test_a_claim_whose_confirmation_was_lost_is_returned_to_the_queue(
-    store: Store, ready_pool: Pool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unconfirmed_claim_is_returned(store: Store, ready_pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     job_id, claim = submit(store), store.leases.claim
 
     def unheard(*asked: Any) -> list[Job]:
@@ -160,9 +157,7 @@ PATIENCE, FAULT = 60.0, 12 * "0"
         (KeyError("x"), f"memplan: failed; memplan's log shows where, at fault {FAULT}"),
     ],
 )
-def test_a_job_that_raises_an_error_fails_with_its_message(
-    store: Store, ready_pool: Pool, error: Exception, sentence: str
-) -> None:
+def test_a_job_fails_with_its_error_message(store: Store, ready_pool: Pool, error: Exception, sentence: str) -> None:
     job_id, ready_pool.error = submit(store), error
     with job_workers(store, ready_pool):
         found = wait_for_end(store, job_id)
@@ -170,9 +165,7 @@ def test_a_job_that_raises_an_error_fails_with_its_message(
 
 
 @pytest.mark.parametrize("error", [NotInTimeError("plan: no answer came"), LostWorkersError("plan: no answer came")])
-def test_a_job_without_an_answer_is_retried_with_longer_grace_times_before_it_fails(
-    store: Store, ready_pool: Pool, error: Exception
-) -> None:
+def test_a_job_without_an_answer_is_retried_ever_later(store: Store, ready_pool: Pool, error: Exception) -> None:
     job_id, ready_pool.error = submit(store), error
     with job_workers(store, ready_pool):
         found = wait_for_end(store, job_id)

@@ -68,8 +68,7 @@ def test_memory_tables_match_the_layout_of_cadences_planner() -> None:
 
 
 def test_memory_tables_escape_line_breaks_in_memory_names() -> None:
-    problem = {"buffers": [], "pools": [{"name": "a\nb"}]}
-    lines = memory_tables(*plan_of(problem)).splitlines()
+    lines = memory_tables(*plan_of({"buffers": [], "pools": [{"name": "a\nb"}]})).splitlines()
     assert lines[3].split() == ["|", '"a\\nb"', "|", "0x0", "|", "|", "0", "|"]
     assert len({len(line) for line in lines[:5]}) == 1
 
@@ -141,9 +140,7 @@ def test_the_command_writes_every_plan_format(file: str, capfd: Captured) -> Non
 
 
 @pytest.mark.parametrize("plan_format", ["tables", "triples", "exir"])
-def test_an_answer_without_placements_is_json_for_every_requested_format(
-    plan_format: str, tmp_path: Path, capfd: Captured
-) -> None:
+def test_an_answer_without_placements_is_json_in_all_formats(plan_format: str, tmp_path: Path, capfd: Captured) -> None:
     path = tmp_path / "problem.json"
     path.write_text(json.dumps(TOO_LARGE))
     assert main(["plan", str(path), "--format", plan_format]) == 1
@@ -162,8 +159,7 @@ def test_the_accept_header_text_plain_selects_the_memory_tables(server: RunningS
 
 @pytest.mark.parametrize(("plan_format", "expected"), [("triples", TRIPLES), ("exir", None)])
 def test_the_service_writes_the_requested_format(server: RunningServer, plan_format: str, expected: object) -> None:
-    options = {"solver": BY_CADENCE, "format": plan_format}
-    content = {"problem": TWO_MEMORIES, "options": options}
+    content = {"problem": TWO_MEMORIES, "options": {"solver": BY_CADENCE, "format": plan_format}}
     answer = server.client.post("/v1/plan", json=content, headers={"accept": "text/csv"})
     assert answer.headers["content-type"] == "application/json"
     assert answer.json() == expected or answer.json()["bufsizes"] == [0, 48, 24]
@@ -173,7 +169,6 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def draw_picture(problem: Problem, plan: Plan) -> tuple[ElementTree.Element, list[str]]:
-    """Draw a plan; return the SVG tree and its text labels."""
     root = ElementTree.fromstring(picture.draw(problem, plan))
     return root, ["".join(text.itertext()).strip() for text in root.iter(f"{SVG}text")]
 
@@ -189,8 +184,7 @@ def rows(n: int) -> list[dict[str, object]]:
 def test_a_picture_has_a_rectangle_for_each_lifetime_and_the_bound_as_a_line() -> None:
     problem = Problem.model_validate({"buffers": [*rows(4), {"id": "b4", "size": 64, "lifetimes": [[0, 1], [3, 5]]}]})
     root, texts = draw_picture(problem, solve(problem))
-    assert root.tag == f"{SVG}svg"
-    assert rectangles(root) == 6
+    assert (root.tag, rectangles(root)) == (f"{SVG}svg", 6)
     assert "lower bound 2,112" in texts
     assert "default: peak 2,112 bytes (2.062 KiB), optimal" in texts
     assert {"b0", "b1", "b2", "b3"} <= set(texts)
@@ -287,7 +281,6 @@ def test_a_picture_shows_printable_names_unchanged(name: str, text: str) -> None
 
 
 def test_a_picture_can_show_the_largest_64_bit_sizes_and_times() -> None:
-    row = {"id": "a", "size": 2**62, "start": -(2**63), "end": 2**63 - 1}
-    problem = Problem.model_validate({"buffers": [row]})
+    problem = Problem.model_validate({"buffers": [{"id": "a", "size": 2**62, "start": -(2**63), "end": 2**63 - 1}]})
     root, _ = draw_picture(problem, solve(problem))
     assert rectangles(root) == 1

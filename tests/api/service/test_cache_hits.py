@@ -21,7 +21,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:buffer .* has no lifetime")
 
 
 def timeless_fields(answer: httpx.Response) -> dict[str, Any]:
-    """Return the fields of an answer in their order, without elapsed times."""
     assert answer.status_code == 200, answer.text
     return {name: value for name, value in json.loads(answer.content).items() if name not in _OF_TIMES}
 
@@ -33,10 +32,8 @@ def ask_repeatedly(server: RunningServer, problem: Problem) -> tuple[dict[str, A
     equal, all answers are from the cache, and the first of them is returned in place of a search's.
     """
     content = json.dumps({"problem": json.loads(write_problem(problem)), "options": {"time_limit_s": 5}})
-    answers = [
-        server.client.post("/v1/plan", content=content, headers={"content-type": "application/json"})
-        for _ in range(1 + _HITS)
-    ]
+    head = {"content-type": "application/json"}
+    answers = [server.client.post("/v1/plan", content=content, headers=head) for _ in range(1 + _HITS)]
     searched = max((k for k, each in enumerate(answers) if each.headers.get(CACHE) != "hit"), default=0)
     return timeless_fields(answers[searched]), [timeless_fields(each) for each in answers[searched + 1 :]]
 
@@ -47,9 +44,7 @@ def ask_repeatedly(server: RunningServer, problem: Problem) -> tuple[dict[str, A
 def test_a_cache_hit_equals_the_answer_of_the_first_request(seed: int, server: RunningServer) -> None:
     drawn = {name: problem for name, problem, _ in problems(seed, _EACH)}
     with ThreadPoolExecutor(_CALLERS) as callers:
-        found = dict(
-            zip(drawn, callers.map(lambda problem: ask_repeatedly(server, problem), drawn.values()), strict=True)
-        )
+        found = dict(zip(drawn, callers.map(lambda each: ask_repeatedly(server, each), drawn.values()), strict=True))
     assert {name: hits for name, (miss, hits) in found.items() if any(hit != miss for hit in hits)} == {}
     assert [*map(list, (hit for _, hits in found.values() for hit in hits))] == [
         list(miss) for miss, hits in found.values() for _ in hits

@@ -40,6 +40,9 @@ def compile_data(data: Data) -> CompiledProblem:
     return CompiledProblem.from_problem(Problem.model_validate(data))
 
 
+ASKED = compile_data(TWO)
+
+
 def check_translation(first: CompiledProblem, other: CompiledProblem) -> None:
     plan = solve(first.problem, solver="local-search", time_limit_s=0.05)
     known = CachedPlan.from_result(first, searched_result(first, plan), 1.0)
@@ -79,57 +82,52 @@ def test_a_cached_plan_with_constraints_fits_equivalent_problems(problem: Proble
         check_translation(CompiledProblem.from_problem(problem), other)
 
 
-def loose_plan(asked: CompiledProblem, gap: int, bound: int, searched_s: float = 1.0) -> CachedPlan:
+def loose_plan(gap: int, bound: int, searched_s: float = 1.0) -> CachedPlan:
     """Return a plan of TWO with `gap` unused units between its buffers, and a proved lower bound in units."""
-    offset = column_of(asked, {"a": 0, "b": 2 + gap})
+    offset = column_of({"a": 0, "b": 2 + gap})
     return CachedPlan(
         "feasible", offset * 0, offset, (2 + gap + 1,), (bound,), bound, solver="by hand", searched_s=searched_s
     )
 
 
-def column_of(asked: CompiledProblem, offsets: dict[str, int]) -> I64:
-    names = [asked.problem.buffers.ids[int(asked.instance.source[i])] for i in asked.order]
+def column_of(offsets: dict[str, int]) -> I64:
+    names = [ASKED.problem.buffers.ids[int(ASKED.instance.source[i])] for i in ASKED.order]
     return column([offsets[str(name)] for name in names])
 
 
 def test_the_better_of_two_cached_plans_keeps_its_own_bound() -> None:
-    asked = compile_data(TWO)
-    assert asked.instance.unit == 4
-    worse, better = loose_plan(asked, 2, 2, searched_s=9), loose_plan(asked, 1, 1)
-    assert better_of(asked, worse, better) is better_of(asked, better, worse) is better
+    assert ASKED.instance.unit == 4
+    worse, better = loose_plan(2, 2, searched_s=9), loose_plan(1, 1)
+    assert better_of(ASKED, worse, better) is better_of(ASKED, better, worse) is better
 
 
 def test_the_plan_of_the_longer_search_is_kept_among_equal_plans() -> None:
-    asked = compile_data(TWO)
-    brief, long = loose_plan(asked, 1, 2), loose_plan(asked, 1, 1, searched_s=3)
-    assert better_of(asked, brief, long) is better_of(asked, long, brief) is long
-    assert better_of(asked, brief, replace(brief)) is brief
+    brief, long = loose_plan(1, 2), loose_plan(1, 1, searched_s=3)
+    assert better_of(ASKED, brief, long) is better_of(ASKED, long, brief) is long
+    assert better_of(ASKED, brief, replace(brief)) is brief
 
 
 def test_the_better_of_two_cached_plans_gets_the_better_bound_if_their_units_agree() -> None:
-    asked = compile_data(TWO)
-    units = units_of(asked)
-    worse, better = replace(loose_plan(asked, 2, 3), units=units), replace(loose_plan(asked, 1, 1), units=units)
+    units = units_of(ASKED)
+    worse, better = replace(loose_plan(2, 3), units=units), replace(loose_plan(1, 1), units=units)
     for found in (better, replace(better, units=None)):  # a plan without units carries no usable bound
         for both in ((worse, found), (found, worse)):
-            best = better_of(asked, *both)
+            best = better_of(ASKED, *both)
             assert (best.offset.tolist(), best.bound, best.units) == (better.offset.tolist(), (3,), units)
     # A bound in other units belongs to another instance and must not be used.
-    assert better_of(asked, replace(worse, units=(1, 1)), better) is better
+    assert better_of(ASKED, replace(worse, units=(1, 1)), better) is better
 
 
 def test_a_proved_plan_is_never_replaced() -> None:
-    asked = compile_data(TWO)
-    proved = replace(loose_plan(asked, 1, 4), status="optimal")
-    better = loose_plan(asked, 0, 1, searched_s=3)
-    assert better_of(asked, proved, better) is better_of(asked, better, proved) is proved
+    proved = replace(loose_plan(1, 4), status="optimal")
+    better = loose_plan(0, 1, searched_s=3)
+    assert better_of(ASKED, proved, better) is better_of(ASKED, better, proved) is proved
 
 
 def test_an_optimality_proof_in_other_units_yields_to_a_plan_in_the_current_units() -> None:
-    asked = compile_data(TWO)
-    proved = replace(loose_plan(asked, 1, 4), status="optimal", units=(1, 1))
-    found = replace(loose_plan(asked, 0, 1), units=units_of(asked))
-    assert better_of(asked, proved, found) is found
+    proved = replace(loose_plan(1, 4), status="optimal", units=(1, 1))
+    found = replace(loose_plan(0, 1), units=units_of(ASKED))
+    assert better_of(ASKED, proved, found) is found
 
 
 @pytest.mark.parametrize("size", [1, 8])
@@ -138,17 +136,14 @@ def test_the_plan_cache_does_not_store_infeasible_results(size: int) -> None:
     compiled = CompiledProblem.from_problem(tight)
     assert CachedPlan.from_result(compiled, searched_result(compiled, solve(tight)), 1.0) is None
     content = b'{"pool": null, "offset": null, "used": [], "total": 0}'
-    older = StoredPlan("", zlib.compress(content), "infeasible", 1.0, 0)
-    assert CachedPlan.read(older) is None
+    assert CachedPlan.read(StoredPlan("", zlib.compress(content), "infeasible", 1.0, 0)) is None
 
 
 def test_cached_plan_offsets_are_rounded_down_to_multiples_of_the_unit() -> None:
-    asked = compile_data(TWO)
     plan = Plan.model_validate(
         {"placements": [{"id": "b", "pool": "default", "offset": 9}, {"id": "a", "pool": "default", "offset": 1}]}
     )
-    known = require_value(CachedPlan.from_result(asked, searched_result(asked, plan), 0.0))
-    assert known.used == (3,)
+    assert require_value(CachedPlan.from_result(ASKED, searched_result(ASKED, plan), 0.0)).used == (3,)
 
 
 CHAIN = [{"id": k, "size": 4 * k + 4, "start": 2 * k, "end": 2 * k + 1} for k in range(6)]
@@ -157,17 +152,12 @@ CLOSED: dict[str, Any] = {"buffers": CHAIN}
 SOUND: dict[str, Any] = {"buffers": [row | {"end": row["end"] + 2} for row in CHAIN]}
 
 
-def test_a_plan_lists_probable_mistakes_in_its_problem() -> None:
+def test_a_plan_lists_probable_mistakes_in_its_problem_also_when_read_back() -> None:
     problem = Problem.model_validate(CLOSED)
     plan = memplan.solve(problem)
     assert [finding.rule for finding in plan.findings] == ["inclusive-ends"]
     assert "--inclusive" in plan.findings[0].message
     assert [finding.rule for finding in memplan.plan(problem, keep=plan).findings] == ["inclusive-ends"]
-
-
-def test_lint_findings_of_a_written_plan_are_read_back() -> None:
-    problem = Problem.model_validate(CLOSED)
-    plan = memplan.solve(problem)
     assert memplan_json.read_plan(memplan_json.write_plan(plan, problem), problem).findings == plan.findings
     for broken in ({"rule": 1, "message": ""}, {"rule": "x"}, {"rule": "x", "message": "y", "more": 1}, 7):
         with pytest.raises(memplan.PlanError, match=r"findings\[0\]"):
@@ -199,9 +189,7 @@ def test_the_service_reports_lint_findings_in_cached_answers_too(server: Running
 
 
 @pytest.mark.parametrize(("call", "status"), [("plan", 200), ("explain", 504)])
-def test_an_answer_after_its_deadline_counts_as_a_miss_and_as_a_refusal(
-    server: RunningServer, call: str, status: int
-) -> None:
+def test_an_answer_after_its_deadline_counts_as_miss_and_refusal(server: RunningServer, call: str, status: int) -> None:
     rows = [{"id": k, "size": 1, "start": 0, "end": 1} for k in range(9)]
     problem = {"buffers": rows, "bank": [{"buffers": list(range(9))}], "pools": [{"name": "a", "bank_size": 8}]}
     body = json.dumps({"problem": problem, "options": {"time_limit_s": 0.05}}).encode()

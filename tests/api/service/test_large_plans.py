@@ -43,7 +43,6 @@ class WaitingWorkers:
 
 
 def run_in_service(day: Callable[[WaitingWorkers, Callable[..., Awaitable[Any]]], Awaitable[None]]) -> Metrics:
-    """Run a coroutine with fake workers and a function that requests the plan of a body; return the metrics."""
     metrics = Metrics()
 
     async def serve() -> None:

@@ -23,7 +23,6 @@ def compile_sized(size: int = 3) -> CompiledProblem:
 
 
 def plan_of_height(asked: CompiledProblem, height: int, searched_s: float = 1.0) -> CachedPlan:
-    """Return an unproved plan whose peak is `height` units."""
     low, high = (int(asked.instance.size[i]) for i in asked.order)
     offset = column([0, height - high])
     assert offset[1] >= low

@@ -38,8 +38,6 @@ _AMPLE_S = 30.0
 
 
 def answers(*problems: Problem, service: AloneService | None = None) -> list[Plan]:
-    """Return the plans of the problems, requested one after the other from one service."""
-
     async def ask() -> list[Plan]:
         asked = service or AloneService()
         return [await asked.plan_problem(problem) for problem in problems]
@@ -118,16 +116,14 @@ def test_a_cached_proof_is_reported_only_by_its_process_and_for_equal_sizes() ->
 @pytest.mark.drawn
 def test_answers_through_a_shared_cache_match_a_fresh_service() -> None:
     async def day() -> Verdicts:
-        shared, verdicts = AloneService(), Verdicts()
+        shared, found = AloneService(), Verdicts()
         for one, other in pairs(11, 20 * DEPTH):
-            for problem in (one, other):
-                verdicts.add(
-                    await shared.plan_problem(problem, _AMPLE_S), await AloneService().plan_problem(problem, _AMPLE_S)
-                )
-        return verdicts
+            for each in (one, other):
+                found.add(await shared.plan_problem(each, _AMPLE_S), await AloneService().plan_problem(each, _AMPLE_S))
+        return found
 
-    verdicts = asyncio.run(day())
-    assert (verdicts.wrong, verdicts.weaker) == ([], 0)
+    found = asyncio.run(day())
+    assert (found.wrong, found.weaker) == ([], 0)
 
 
 BASE: Data = {
@@ -200,30 +196,20 @@ def test_the_hash_test_covers_every_field_of_a_problem() -> None:
 
 _BESIDE = {("start", "lifetimes"), ("end", "lifetimes")}
 """Pairs of mutually exclusive buffer fields."""
-BANKS: Data = {
-    "bank": [{"buffers": [1, 2], "weight": 2.0}],
-    "pools": [{"name": "fast", "size": 9, "bank_size": 4}, {"name": "slow", "cost": 1.0}, {"name": "spare", "size": 3}],
-}
+BANKED = [{"name": "fast", "size": 9, "bank_size": 4}, {"name": "slow", "cost": 1.0}, {"name": "spare", "size": 3}]
+BANKS: Data = {"bank": [{"buffers": [1, 2], "weight": 2.0}], "pools": BANKED}
 REUSE: Data = {"reuse": [{"pairs": [[1, 2]], "cost": 3}], "objective": "cost"}
-EQUAL: Data = {
-    "buffers": [*BASE["buffers"][:2], {"id": 2, "size": 3, "start": 2, "end": 4, "pools": ["slow"]}],
-    "pools": [{"name": "fast"}, {"name": "slow"}],
-    "equal_use": True,
-}
+IN_SLOW = {"id": 2, "size": 3, "start": 2, "end": 4, "pools": ["slow"]}
+EQUAL: Data = {"buffers": [*BASE["buffers"][:2], IN_SLOW], "pools": [{"name": "fast"}, {"name": "slow"}]}
+EQUAL["equal_use"] = True
 EQUAL["buffers"][1] = EQUAL["buffers"][1] | {"pools": ["fast"]}
+COST = {"objective": "cost"}
 BASES: tuple[Data, ...] = (
-    EQUAL,
-    BASE | REUSE,
-    BASE,
-    BASE | {"objective": "cost"},
-    BASE | {"moves": True},
-    BASE | BANKS,
-    BASE | BANKS | {"objective": "cost"},
+    *(EQUAL, BASE | REUSE, BASE, BASE | COST, BASE | {"moves": True}, BASE | BANKS, BASE | BANKS | COST),
 )
 
 
 def changed_copies(data: Data, field: str) -> Iterator[Data]:
-    """Yield copies of a problem in each of which one row has another value of the field."""
     where, name = field.split(".")
     if where == "Problem":
         yield from (data | {name: value} for value in FIELDS[field])

@@ -33,7 +33,6 @@ def noise(n_bytes: int) -> bytes:
 
 
 def stored_totals(store: Store) -> dict[str, int]:
-    """Return the non-zero byte totals from the table `totals`, by key."""
     asked = "SELECT name, sum(value) AS n FROM totals WHERE kind = 'bytes' GROUP BY name"
     with store._database.reading() as connection:
         return {row.name: int(row.n) for row in connection.execute(text(asked)) if row.n}
@@ -52,14 +51,12 @@ def row_totals(store: Store) -> dict[str, int]:
 
 
 def end(store: Store, answer: bytes = b"") -> str:
-    """Claim the next job, finish it with this answer, and return its id."""
     claimed = claim(store)
     assert store.leases.finish(claimed, "succeeded", WorkAnswer(answer, "feasible") if answer else None)
     return claimed.id
 
 
 def submit_until_refused(store: Store, n_bytes: int, key_id: str | None = None, *, cancels: bool = False) -> int:
-    """Submit up to thirty jobs, optionally cancelling each; return the number accepted before a refusal."""
     for count in range(30):
         try:
             job = store.jobs.add(new_job(key_id=key_id, body=noise(n_bytes)), 10**6)
@@ -122,15 +119,13 @@ def test_a_refused_submission_leaves_the_byte_totals_unchanged(store: Store) -> 
 
 def test_a_key_at_its_byte_quota_is_refused_with_removable_jobs_and_other_keys_are_not(store: Store) -> None:
     def submit(key: str) -> str:
-        job = new_job(key_id=key, body=noise(30_000))
-        return store.jobs.add(job, 100, None, MEGABYTE, 100_000).id
+        return store.jobs.add(new_job(key_id=key, body=noise(30_000)), 100, None, MEGABYTE, 100_000).id
 
     names = [submit("a") for _ in range(3)]
     ended = end(store, noise(100))
     with pytest.raises(FullError, match="must keep at most 100000 bytes of requests and answers of this") as refused:
         submit("a")
-    assert refused.value.status == 429
-    assert refused.value.headers == {"Retry-After": "60"}
+    assert (refused.value.status, refused.value.headers) == (429, {"Retry-After": "60"})
     (way,) = refused.value.ways
     assert way.startswith("DELETE /v1/jobs/ID?forget=true removes an ended job with its request")
     assert (ended in way, [name in way for name in names if name != ended]) == (True, [False, False])
@@ -157,8 +152,7 @@ def test_a_new_job_at_the_quota_discards_the_request_of_the_keys_oldest_ended_jo
     for _ in range(2):
         end(store, b"answer")
     with store._database.writing() as connection:
-        aged = update(schema.jobs).where(schema.jobs.c.id == old).values(finished_at=time.time() - 4000.0)
-        connection.execute(aged)
+        connection.execute(update(schema.jobs).where(schema.jobs.c.id == old).values(finished_at=time.time() - 4000.0))
     submit()
     submit()
     assert (has_request(store, old), store.jobs.answer(old), state(store, old)) == (False, b"answer", "succeeded")
@@ -220,9 +214,7 @@ def url_of(store: Store) -> Callable[[], str]:
     return lambda: store._database.engine.url.render_as_string(hide_password=False)
 
 
-def test_counts_for_metrics_cover_open_and_ended_jobs_and_are_cached(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_metrics_count_open_and_ended_jobs_and_are_cached(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     first = add(store)
     add(store)
     found = store.jobs.counts()
@@ -322,9 +314,7 @@ def test_a_full_disk_of_postgresql_is_detected(tmp_path: Path, monkeypatch: pyte
             assert claim(store).id == name
 
 
-def test_a_backup_of_postgresql_does_not_keep_a_check_waiting(
-    postgres: object, second_url: str, tmp_path: Path
-) -> None:
+def test_a_postgresql_backup_does_not_keep_a_check_waiting(postgres: object, second_url: str, tmp_path: Path) -> None:
     with closing(Store.open(second_url, tmp_path)) as store:
         with store._database.engine.begin() as backup:
             backup.exec_driver_sql("LOCK TABLE probes IN ACCESS SHARE MODE")
@@ -333,7 +323,6 @@ def test_a_backup_of_postgresql_does_not_keep_a_check_waiting(
 
 
 def test_concurrent_job_endings_and_total_updates_do_not_deadlock(store: Store) -> None:
-    """Endings, removals and submissions of jobs of one key run concurrently."""
     for _ in range(30):
         add(store, key_id="a")
     jobs = store.leases.claim("here", 30, 99, -1.0)

@@ -25,8 +25,7 @@ def test_claims_that_skip_keys_at_their_limit_match_a_scan_of_all_jobs(seed: int
         of_key = drawn.randint(1, 3)
         wanted = [name for name, (key, _) in waiting.items() if runs[key] < of_key]
         first = min(wanted, key=lambda name: (-waiting[name][1], name), default=None)
-        found = store.leases.claim("here", 1, of_key, 60.0)
-        assert [one.id for one in found] == ([] if first is None else [first])
+        assert [one.id for one in store.leases.claim("here", 1, of_key, 60.0)] == ([] if first is None else [first])
         if first is None:
             if of_key == 3 and drawn.random() < 0.5:
                 break
@@ -36,14 +35,9 @@ def test_claims_that_skip_keys_at_their_limit_match_a_scan_of_all_jobs(seed: int
 
 def test_a_claimed_job_carries_its_request_and_time_limit(store: Store) -> None:
     job_id = add(store, time_limit_s=2.5)
-    claimed = claim(store)
-    assert (claimed.head, claimed.body, claimed.answer, claimed.time_limit_s) == (
-        "application/json\t",
-        b"problem",
-        None,
-        2.5,
-    )
-    assert (claimed.state, claimed.attempts, claimed.id) == ("running", 1, job_id)
+    job = claim(store)
+    assert (job.head, job.body, job.answer, job.time_limit_s) == ("application/json\t", b"problem", None, 2.5)
+    assert (job.state, job.attempts, job.id) == ("running", 1, job_id)
     assert store.leases.claim("elsewhere", 1, 1, 60.0) == []
 
 
@@ -67,11 +61,8 @@ def test_better_plans_of_a_job_are_recorded_in_order(store: Store) -> None:
     assert store.leases.report(claimed, [(FOUND, 0.1), (BETTER, 0.25)], PLAN)
     job = require_value(store.jobs.find(job_id))
     assert (job.progress, job.plan_status, store.jobs.answer(job_id)) == (BETTER, "feasible", b"plan")
-    events = store.events.events_after(job_id, 2)
-    assert [(event.seq, event.kind, event.data["peak"]) for event in events] == [
-        (3, "better", 30),
-        (4, "better", 2**70),
-    ]
+    better = [(event.seq, event.kind, event.data["peak"]) for event in store.events.events_after(job_id, 2)]
+    assert better == [(3, "better", 30), (4, "better", 2**70)]
     assert store.leases.report(claimed, [], WorkAnswer(b"another", "optimal"))
     assert store.jobs.answer(job_id) == b"another"
     assert event_kinds(store, job_id) == ["queued", "started", "better", "better"]
@@ -87,8 +78,7 @@ def test_a_finished_job_accepts_no_further_report_finish_or_release(store: Store
     job = require_value(store.jobs.find(job_id))
     assert (job.state, job.progress, job.plan_status, job.late_s) == ("succeeded", FOUND, "feasible", None)
     assert job.finished_at is not None
-    assert store.jobs.answer(job_id) == b"plan"
-    assert event_kinds(store, job_id) == ["queued", "started", "finished"]
+    assert (store.jobs.answer(job_id), event_kinds(store, job_id)) == (b"plan", ["queued", "started", "finished"])
 
 
 def test_exactly_one_of_several_concurrent_finishes_succeeds(store: Store) -> None:
@@ -125,8 +115,7 @@ def test_a_job_expires_if_its_deadline_passes_in_the_queue(store: Store) -> None
     in_time, without = add(store, deadline_at=time.time() + 1000), add(store)
     assert store.leases.expire_jobs() == ([late], [])
     assert [state(store, name) for name in (late, in_time, without)] == ["expired", "queued", "queued"]
-    job = require_value(store.jobs.find(late))
-    assert 1.5 <= require_value(job.late_s) < 60
+    assert 1.5 <= require_value(require_value(store.jobs.find(late)).late_s) < 60
 
 
 def test_a_job_that_ends_after_its_deadline_records_the_delay(store: Store) -> None:
@@ -139,14 +128,10 @@ def test_a_job_that_ends_after_its_deadline_records_the_delay(store: Store) -> N
 
 
 def test_old_jobs_are_removed_with_all_their_data(store: Store) -> None:
-    ended, waiting = add(store), add(store)
+    over, waiting = add(store), add(store)
     store.leases.finish(claim(store), "succeeded", PLAN)
     assert store.leases.remove_ended(time.time() - 100) == 0
     assert store.leases.remove_ended(time.time() + 1) == 1
-    assert store.jobs.find(ended) is None
-    assert (store.jobs.request(ended), store.jobs.answer(ended), store.events.events_after(ended, 0)) == (
-        None,
-        None,
-        [],
-    )
+    assert store.jobs.find(over) is None
+    assert (store.jobs.request(over), store.jobs.answer(over), store.events.events_after(over, 0)) == (None, None, [])
     assert state(store, waiting) == "queued"

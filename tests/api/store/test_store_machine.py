@@ -36,8 +36,6 @@ PICKED = st.integers(0, 99)
 
 @dataclass
 class ExpectedJob:
-    """The model's expectation of one job in the store."""
-
     key: str | None
     priority: int
     digest: str | None

@@ -95,9 +95,7 @@ def test_concurrent_changes_of_a_stored_plan_are_all_kept(store: Store) -> None:
 @pytest.mark.parametrize(
     ("most_plans", "most_bytes", "left"), [(10, 1000, "abcd"), (3, 1000, "bcd"), (10, 250, "cd"), (0, 0, "")]
 )
-def test_eviction_deletes_the_stored_plans_written_longest_ago(
-    store: Store, most_plans: int, most_bytes: int, left: str
-) -> None:
+def test_eviction_deletes_the_plans_written_first(store: Store, most_plans: int, most_bytes: int, left: str) -> None:
     for name in "abcd":
         store.plans.change({name: lambda _, name=name: replace(PLAN, hash=name)})  # type: ignore[misc]
     store.plans.evict(most_plans, most_bytes)

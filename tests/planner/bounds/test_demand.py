@@ -50,8 +50,7 @@ def test_the_lower_bound_counts_only_one_of_two_equal_buffers_that_may_share() -
 
 
 def test_a_sharing_buffer_counts_in_full_while_its_partner_is_not_alive() -> None:
-    holes = {"id": "b", "size": 7, "lifetimes": [[1, 2], [6, 7]]}
-    rows = [buffer_row("a", 5, 0, 9), holes, buffer_row("c", 4, 4, 5)]
+    rows = [buffer_row("a", 5, 0, 9), {"id": "b", "size": 7, "lifetimes": [[1, 2], [6, 7]]}, buffer_row("c", 4, 4, 5)]
     instance = compile_problem(Problem.model_validate({"buffers": rows, "may_share": [["a", "b"]]}))
     demand = Demand.from_instance(instance)
     assert instance.live_set_sums(demand.start, demand.end, demand.size).tolist() == [7, 9, 7]

@@ -90,9 +90,7 @@ def test_each_kind_of_lower_bound_has_a_score_and_a_witness(found: Bound, score:
         (bound(*({**r, "end_at_most": 4} for r in (A, B)), pools=[{"size": 2}, {"name": "y"}]), "capacity", None),
     ],
 )
-def test_a_bound_above_the_capacity_is_reported_with_the_missing_bytes(
-    found: Bound, kind: str, missing: int | None
-) -> None:
+def test_a_bound_above_the_capacity_is_told_with_missing_bytes(found: Bound, kind: str, missing: int | None) -> None:
     assert found.nothing_fits is not None
     assert (found.nothing_fits.kind, found.nothing_fits.missing) == (kind, missing)
 
@@ -106,8 +104,7 @@ def test_bounds_are_exact_beyond_int64() -> None:
 
 
 def test_a_reserved_range_at_the_end_of_the_address_space_does_not_raise_the_lower_bound() -> None:
-    pools = [{"alignment": 16, "reserved": [[2**62, 2**62]]}]
-    found = bound(A, B | {"size": 2**61 + 3, "alignment": 32}, pools=pools)
+    found = bound(A, B | {"size": 2**61 + 3, "alignment": 32}, pools=[{"alignment": 16, "reserved": [[2**62, 2**62]]}])
     assert found.nothing_fits is None
     assert found.score == (2**61 + 3 + 16,)
 
@@ -115,8 +112,7 @@ def test_a_reserved_range_at_the_end_of_the_address_space_does_not_raise_the_low
 def test_live_bytes_returns_the_time_and_bytes_of_each_live_set() -> None:
     rows = [A | {"size": 400}, B | {"size": 300}, C | {"size": 200}]
     instance = compile_problem(Problem.model_validate({"buffers": rows}))
-    assert instance.unit == 100
-    assert live_bytes(instance) == [(1, 700), (2, 500)]
+    assert (instance.unit, live_bytes(instance)) == (100, [(1, 700), (2, 500)])
 
 
 def test_live_bytes_counts_bytes_shared_by_relative_offsets_once() -> None:
@@ -198,19 +194,13 @@ def test_reserve_free_below_counts_the_unreserved_bytes_below_an_end(reserved: l
 
 
 @given(ranges(), st.integers(0, 60))
-def test_reserve_reach_returns_the_smallest_end_with_enough_free_bytes(
-    reserved: list[tuple[int, int]], amount: int
-) -> None:
+def test_reserve_reach_is_the_smallest_end_with_enough_free_bytes(reserved: list[tuple[int, int]], amount: int) -> None:
     free = free_bytes(reserved)
     assert Reserve(reserved).reach(amount) == next(end for end in range(100) if sum(free[:end]) == amount)
 
 
-RECORDED = {
-    f"{folder.name}/{row['file']}": row
-    for folder in sorted(public_problems.FOLDER.iterdir())
-    if folder.is_dir()
-    for row in public_problems.read_index(folder.name)
-}
+FOLDERS = sorted(folder.name for folder in public_problems.FOLDER.iterdir() if folder.is_dir())
+RECORDED = {f"{name}/{row['file']}": row for name in FOLDERS for row in public_problems.read_index(name)}
 
 
 def test_the_indexes_of_public_problems_list_every_file() -> None:
@@ -220,14 +210,11 @@ def test_the_indexes_of_public_problems_list_every_file() -> None:
 
 @pytest.mark.parametrize("name", RECORDED)
 def test_the_largest_live_set_of_a_public_problem_is_the_recorded_bound(name: str) -> None:
-    problem, recorded = public_problems.problem(name), RECORDED[name]
+    problem, told = public_problems.problem(name), RECORDED[name]
     instance = compile_problem(problem)
-    assert (len(problem.buffers), sum(row.size for row in problem.buffers)) == (
-        recorded["n_buffers"],
-        recorded["total_bytes"],
-    )
-    assert max(size for _, size in live_bytes(instance)) == recorded["lower_bound"]
-    assert lower_bound(instance).total * instance.unit >= recorded["lower_bound"]
+    assert (len(problem.buffers), sum(row.size for row in problem.buffers)) == (told["n_buffers"], told["total_bytes"])
+    assert max(size for _, size in live_bytes(instance)) == told["lower_bound"]
+    assert lower_bound(instance).total * instance.unit >= told["lower_bound"]
 
 
 @pytest.mark.parametrize("name", RECORDED)

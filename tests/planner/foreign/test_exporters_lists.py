@@ -19,8 +19,7 @@ def export_json(target: str) -> Any:
 
 
 def test_exported_triples_follow_the_buffer_order_of_the_problem() -> None:
-    rows = TWO_MEMORIES["buffers"]
-    assert export_json("triples") == [[row["id"], *PLACES[row["id"]]] for row in rows]
+    assert export_json("triples") == [[row["id"], *PLACES[row["id"]]] for row in TWO_MEMORIES["buffers"]]
 
 
 def test_executorch_export_numbers_memories_from_one_and_rounds_sizes_up() -> None:
@@ -37,13 +36,8 @@ def test_model_library_format_states_the_workspace_size_of_the_main_function() -
     assert memory["functions"]["main"][0]["workspace_size_bytes"] == 68 + 116
     assert memory["functions"]["operator_functions"] == []
     assert [pool["allocated_size"] for pool in memory["pools"]] == [68, 116, 0]
-    assert memory["sids"][1] == {
-        "storage_id": 1,
-        "name": "main_conv_1",
-        "size_bytes": 20,
-        "pool_name": "sram-1",
-        "byte_offset": 48,
-    }
+    named = {"storage_id": 1, "name": "main_conv_1", "size_bytes": 20}
+    assert memory["sids"][1] == named | {"pool_name": "sram-1", "byte_offset": 48}
 
 
 def test_model_library_format_has_one_workspace_per_device() -> None:
@@ -52,12 +46,8 @@ def test_model_library_format_has_one_workspace_per_device() -> None:
     rows = [{"id": k, "size": 8 * (k + 1), "start": 0, "end": 2, "pools": [name]} for k, name in enumerate(named)]
     problem = Problem.model_validate({"buffers": rows, "pools": pools})
     memory = json.loads(export("mlf", lay_out(problem, solve(problem)), "m")[""])["modules"]["m"]["memory"]
-    assert [(each["device"], each["workspace_size_bytes"]) for each in memory["functions"]["main"]] == [
-        (1, 8),
-        (2, 16),
-        (9, 32),
-        (12, 24),
-    ]
+    of_main = [(each["device"], each["workspace_size_bytes"]) for each in memory["functions"]["main"]]
+    assert of_main == [(1, 8), (2, 16), (9, 32), (12, 24)]
     assert [pool["device"] for pool in memory["pools"]] == [1, 2, 12, 9]
 
 

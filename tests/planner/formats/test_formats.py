@@ -46,8 +46,7 @@ def tables(draw: st.DrawFn) -> Problem:
 @pytest.mark.parametrize("name", FORMATS)
 @given(problem=tables())
 def test_a_written_problem_reads_back_unchanged(name: str, problem: Problem) -> None:
-    data = FORMATS[name].write_problem(problem)
-    assert read_problem(data, f"some{FORMATS[name].SUFFIX}") == problem
+    assert read_problem(FORMATS[name].write_problem(problem), f"some{FORMATS[name].SUFFIX}") == problem
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -56,8 +55,7 @@ def test_a_written_plan_reads_back_unchanged(name: str, data: st.DataObject) -> 
     problem = data.draw(problems())
     places = [place for place in data.draw(placements(problem)) if place.id in problem.index]
     plan = Plan(placements=PlacementTable.from_rows(places))
-    written = FORMATS[name].write_plan(plan, problem)
-    assert read_plan(written, problem, f"some{FORMATS[name].SUFFIX}") == plan
+    assert read_plan(FORMATS[name].write_plan(plan, problem), problem, f"some{FORMATS[name].SUFFIX}") == plan
 
 
 @given(problem=tied_problems())
@@ -131,8 +129,7 @@ def test_a_csv_plan_matches_integer_ids_by_their_text() -> None:
 
 
 def test_a_csv_plan_with_unknown_buffers_is_read_without_error() -> None:
-    problem = Problem.model_validate({"buffers": []})
-    plan = FORMATS["csv"].read_plan(b"id,offset\nstranger,0\n", problem)
+    plan = FORMATS["csv"].read_plan(b"id,offset\nstranger,0\n", Problem.model_validate({"buffers": []}))
     assert plan.placements.ids == ("stranger",)
 
 
@@ -206,7 +203,6 @@ def test_an_unknown_file_is_refused_with_the_readable_formats() -> None:
 
 
 def test_foreign_kind_returns_none_for_files_that_memplan_reads() -> None:
-    documents: list[dict[str, object]] = [{"buffers": []}, {"format": "memplan/1", "buffers": []}, {"functions": {}}]
-    for document in documents:
+    for document in [{"buffers": []}, {"format": "memplan/1", "buffers": []}, {"functions": {}}]:
         assert foreign_kind(json.dumps(document).encode(), "m.json") is None
     assert foreign_kind(b"id,lower,upper,size\n0,0,1,4\n", "m.csv") is None

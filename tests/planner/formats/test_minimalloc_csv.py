@@ -36,15 +36,11 @@ def test_a_csv_table_without_rows_reads_as_a_problem_without_buffers() -> None:
     assert len(minimalloc_csv.read_problem(b"id,lower,upper,size\n").buffers) == 0
 
 
+TOO_LARGE = f"line 2, column 'size': must be an integer of at most 64 bits, got '{'9' * 57}...'"
+TOO_WIDE = "line 2: must be a row of comma-separated values: field larger than field limit (131072)"
 WRONG = [
-    (
-        f"id,lower,upper,size\na,0,1,{'9' * 5000}\n",
-        f"line 2, column 'size': must be an integer of at most 64 bits, got '{'9' * 57}...'",
-    ),
-    (
-        f"id,lower,upper,size\n{'a' * 200_000},0,1,1\n",
-        "line 2: must be a row of comma-separated values: field larger than field limit (131072)",
-    ),
+    (f"id,lower,upper,size\na,0,1,{'9' * 5000}\n", TOO_LARGE),
+    (f"id,lower,upper,size\n{'a' * 200_000},0,1,1\n", TOO_WIDE),
 ]
 """Inputs too long for a row of `mistakes.txt`, which covers all other errors."""
 
@@ -128,5 +124,4 @@ def test_a_written_csv_plan_sorts_rows_and_keeps_lifetimes_and_alignment() -> No
     rows = [{"id": "holes", "size": 8, "lifetimes": [[4, 6], [0, 1]], "alignment": 4}, {"id": "never", "size": 2}]
     problem = Problem.model_validate({"buffers": rows, "pools": [{"name": "fast"}, {"name": "slow"}]})
     written = b"id,lower,upper,size,alignment,offset,pool\nnever,,,2,1,8,slow\nholes,0,6,8,4,0,fast\n"
-    plan = minimalloc_csv.read_plan(written, problem)
-    assert minimalloc_csv.write_plan(plan, problem) == written
+    assert minimalloc_csv.write_plan(minimalloc_csv.read_plan(written, problem), problem) == written

@@ -12,30 +12,17 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.solve import solve
 from tests.support.tiny import CONSTRAINED, FEATURES
+from tests.support.values import buffer_rows
 
-BUFFERS = [
-    {"id": "a", "size": 6, "start": 0, "end": 2},
-    {"id": "b", "size": 4, "start": 1, "end": 3},
-    {"id": "late", "size": 5, "start": 3, "end": 4},
-    {"id": "twin", "size": 3, "start": 2, "end": 3},
-]
-ONE = Problem.model_validate(
-    {
-        "buffers": [*BUFFERS[:3], BUFFERS[3] | {"size": 7}],
-        "pools": [{"name": "p", "size": 64, "bank_size": 64, "cost": 2}],
-        "may_share": [["b", "twin"]],
-        "bank": [{"buffers": ["a", "b"], "weight": 1}],
-    }
-)
+BUFFERS = buffer_rows(a=(6, 0, 2), b=(4, 1, 3), late=(5, 3, 4), twin=(3, 2, 3))
+PAIRS = {"may_share": [["b", "twin"]], "bank": [{"buffers": ["a", "b"], "weight": 1}]}
+ONE_POOL = {"pools": [{"name": "p", "size": 64, "bank_size": 64, "cost": 2}]}
+ONE = Problem.model_validate({"buffers": [*BUFFERS[:3], BUFFERS[3] | {"size": 7}]} | ONE_POOL | PAIRS)
 TWO = Problem.model_validate({"buffers": BUFFERS, "pools": [{"name": "p", "size": 6}, {"name": "q"}]})
 SMALL = Problem.model_validate({"buffers": BUFFERS, "pools": [{"name": "p", "size": 9}]})
 ALIGNED = Problem.model_validate({"buffers": [row | {"alignment": 8} for row in BUFFERS]})
-CLIQUE = Problem.model_validate(
-    {
-        "buffers": [*({"id": name, "size": 4} for name in "abc"), {"id": "d", "size": 4, "start": 0, "end": 1}],
-        "conflicts": [["a", "b"], ["b", "c"], ["a", "c"]],
-    }
-)
+ROWS = [*({"id": name, "size": 4} for name in "abc"), {"id": "d", "size": 4, "start": 0, "end": 1}]
+CLIQUE = Problem.model_validate({"buffers": ROWS, "conflicts": [["a", "b"], ["b", "c"], ["a", "c"]]})
 PINNED = Problem.model_validate({"buffers": [BUFFERS[0] | {"offset": 9}, BUFFERS[1]]})
 LARGE = Problem.model_validate({"buffers": [BUFFERS[0] | {"offset_mod": {"modulus": 32, "remainder": 8}}, BUFFERS[2]]})
 
@@ -54,6 +41,11 @@ def forged_findings(problem: Problem, change: dict[str, Any]) -> list[str]:
     return [violation.message for violation in verify(problem, Plan.model_validate(data))]
 
 
+MAY_SHARE = 'proof.buffers: must be buffers that may not share bytes, got ["b", "twin"]'
+NO_CLIQUE = 'proof.buffers: must be buffers that conflict pairwise, got ["a", "late"]'
+FITTING = 'explanation.buffers: must be buffers that do not fit the pool, got ["a"]'
+
+
 @pytest.mark.parametrize(
     ("problem", "change", "sentence"),
     [
@@ -66,21 +58,13 @@ def forged_findings(problem: Problem, change: dict[str, Any]) -> list[str]:
         (ONE, {"proof.buffers": []}, "lower_bound: must be at most 0, which the proof gives, got 10"),
         (ONE, {"proof.buffers": ["a", "x"]}, 'proof.buffers: must be buffers of the problem, got ["x"]'),
         (ONE, {"proof.buffers": ["a", "late"]}, 'proof.buffers: must be buffers that are alive at 1, got ["late"]'),
-        (
-            ONE,
-            {"proof.buffers": ["b", "twin"], "proof.time": 2},
-            'proof.buffers: must be buffers that may not share bytes, got ["b", "twin"]',
-        ),
+        (ONE, {"proof.buffers": ["b", "twin"], "proof.time": 2}, MAY_SHARE),
         (ONE, {"proof.kind": "empty", "proof.buffers": []}, "lower_bound: must be at most 0, which the proof gives"),
         (ONE, {"proof.kind": "empty"}, 'proof.buffers: must be none, got ["a", "b"]'),
         (ONE, {"proof.kind": "capacity"}, 'proof.kind: must be the kind of a lower bound, got "capacity"'),
         (ONE, {"proof.kind": "pinned"}, 'proof.buffers: must be one buffer, got ["a", "b"]'),
         (ONE, {"proof.kind": "pinned", "proof.buffers": ["a"]}, 'proof.buffers: must be a pinned buffer, got ["a"]'),
-        (
-            ONE,
-            {"proof.kind": "clique", "proof.buffers": ["a", "late"]},
-            'proof.buffers: must be buffers that conflict pairwise, got ["a", "late"]',
-        ),
+        (ONE, {"proof.kind": "clique", "proof.buffers": ["a", "late"]}, NO_CLIQUE),
         (ALIGNED, {"proof.kind": "live-set"}, "lower_bound: must be at most 10, which the proof gives, got 12"),
         (CLIQUE, {"proof.buffers": ["a", "b"]}, "lower_bound: must be at most 8, which the proof gives, got 12"),
         (PINNED, {"proof.kind": "largest-buffer"}, "lower_bound: must be at most 6, which the proof gives, got 15"),
@@ -91,11 +75,7 @@ def forged_findings(problem: Problem, change: dict[str, Any]) -> list[str]:
         (SMALL, {"explanation.pool": "q"}, 'explanation.pool: must be a pool of the problem, got "q"'),
         (SMALL, {"explanation.time": 3}, 'explanation.buffers: must be buffers that are alive at 3, got ["a", "b"]'),
         (SMALL, {"explanation.buffers": ["x"]}, 'explanation.buffers: must be buffers of the problem, got ["x"]'),
-        (
-            SMALL,
-            {"explanation.buffers": ["a"]},
-            'explanation.buffers: must be buffers that do not fit the pool, got ["a"]',
-        ),
+        (SMALL, {"explanation.buffers": ["a"]}, FITTING),
     ],
 )
 def test_verify_names_each_forged_field_of_a_plan(problem: Problem, change: dict[str, Any], sentence: str) -> None:

@@ -81,11 +81,9 @@ def test_the_hash_distinguishes_conflict_graphs_up_to_isomorphism() -> None:
     path = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5]]
     other_path = [[3, 5], [5, 0], [0, 2], [2, 4], [4, 1]]
     two_triangles = [[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]]
-    hexagon = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 0]]
+    ring = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 0]]
     assert hash_data({"buffers": rows, "conflicts": path}) == hash_data({"buffers": rows, "conflicts": other_path})
-    assert hash_data({"buffers": rows, "conflicts": two_triangles}) != hash_data(
-        {"buffers": rows, "conflicts": hexagon}
-    )
+    assert hash_data({"buffers": rows, "conflicts": two_triangles}) != hash_data({"buffers": rows, "conflicts": ring})
 
 
 D: dict[str, Any] = {"id": "d", "size": 16, "start": 5, "end": 7}
@@ -157,8 +155,7 @@ def test_hashing_time_grows_linearly_with_the_number_of_pools() -> None:
 def test_hashing_large_problems_retains_no_memory() -> None:
     def hash_long(n: int) -> str:
         times = range(n)
-        table = BufferTable.from_columns(times, [1] * n, times, range(1, n + 1))
-        return problem_hash(Problem(buffers=table))
+        return problem_hash(Problem(buffers=BufferTable.from_columns(times, [1] * n, times, range(1, n + 1))))
 
     hash_long(20_000)
     tracemalloc.start()

@@ -26,11 +26,8 @@ PROBLEMS = [
     random_problem(3, 12, frozenset({"holes", "conflicts", "pools", "alignment", "pins", "reserved", "cost"})),
     random_problem(4, 8, unit=64),
 ]
-MIXED = replace(
-    add_intervals(add_clearances(compile_problem(PROBLEMS[0]), 1), 1),
-    offset_group=np.array([0, 0, *range(2, 14)]),
-    has_equal_use=True,
-)
+WITH_RANGES = add_intervals(add_clearances(compile_problem(PROBLEMS[0]), 1), 1)
+MIXED = replace(WITH_RANGES, offset_group=np.array([0, 0, *range(2, 14)]), has_equal_use=True)
 ROWS: list[dict[str, Any]] = [{"id": k, "size": 8, "start": 0, "end": 3} for k in range(4)]
 ALIKE = Problem.model_validate({"buffers": ROWS, "pools": [{"name": "a", "size": 40}, {"name": "b"}]})
 
@@ -93,10 +90,8 @@ def test_a_part_of_an_instance_preserves_the_column_values_of_its_buffers(name: 
     if COLUMNS[name].holds is Holds.NUMBERS:
         assert getattr(part, name).tolist() == getattr(MIXED, name)[chosen].tolist()
     else:
-        assert chosen[getattr(part, name)].tolist() == MIXED.anchor[chosen].tolist() or name in (
-            "colocation",
-            "offset_group",
-        )
+        is_same = chosen[getattr(part, name)].tolist() == MIXED.anchor[chosen].tolist()
+        assert is_same or name in ("colocation", "offset_group")
 
 
 def change_column(instance: Instance, name: str, column: Column) -> dict[str, Any]:
@@ -153,11 +148,8 @@ def test_every_field_of_a_pool_affects_the_hash(field: str) -> None:
     assert problem_hash(PROBLEMS[0], first) != problem_hash(PROBLEMS[0], other)
 
 
-OF_BUFFERS = [
-    name
-    for name, column in COLUMNS.items()
-    if column.axis in (Axis.BUFFER, Axis.POOL_AND_BUFFER) and column.counts != NEVER
-]
+COUNTED = [(name, column.axis) for name, column in COLUMNS.items() if column.counts != NEVER]
+OF_BUFFERS = [name for name, axis in COUNTED if axis in (Axis.BUFFER, Axis.POOL_AND_BUFFER)]
 
 
 @pytest.mark.parametrize("name", OF_BUFFERS)
@@ -175,8 +167,7 @@ def test_buffers_that_differ_in_one_column_are_not_identical(name: str) -> None:
         values[0, 0] = False
     if name == "allowed":
         values[1:, 0] = False
-    groups = identical(replace(instance, **more))
-    assert all(0 not in group for group in groups)
+    assert all(0 not in group for group in identical(replace(instance, **more)))
 
 
 def test_the_unit_divides_all_quantities_in_bytes() -> None:

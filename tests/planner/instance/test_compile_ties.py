@@ -42,16 +42,12 @@ def test_compiling_unconstrained_buffers_yields_no_constraint_features() -> None
 def test_a_chain_of_relative_buffers_forms_one_group_anchored_at_its_lowest_member() -> None:
     """b is 4 bytes above a, and c 8 below b, so c is the lowest member and becomes the anchor."""
     instance = compile_rows(A, B | relative("a", 4), C | relative("b", -8), D)
-    assert instance.unit == 4
-    assert instance.anchor.tolist() == [2, 2, 2, 3]
-    assert instance.distance.tolist() == [1, 2, 0, 0]
-    assert instance.lowest.tolist() == [[1, 2, 0, 0]]
-    assert instance.features == {"relative"}
+    assert (instance.unit, instance.anchor.tolist(), instance.distance.tolist()) == (4, [2, 2, 2, 3], [1, 2, 0, 0])
+    assert (instance.lowest.tolist(), {*instance.features}) == ([[1, 2, 0, 0]], {"relative"})
 
 
 def test_a_relative_offset_to_a_view_is_converted_to_the_underlying_buffer() -> None:
-    view = {"id": "v", "size": 2, "alias_of": "b", "alias_offset": 6}
-    instance = compile_rows(A | relative("v", 4), B, view)
+    instance = compile_rows(A | relative("v", 4), B, {"id": "v", "size": 2, "alias_of": "b", "alias_offset": 6})
     assert instance.anchor.tolist() == [1, 1]
     assert (instance.distance * instance.unit).tolist() == [10, 0]
 
@@ -76,8 +72,7 @@ def test_a_pin_fixes_its_rigid_group_and_contradictory_pins_are_unplaceable() ->
 @pytest.mark.parametrize("distance", [2**62, -(2**62)])
 def test_a_rigid_group_wider_than_the_address_space_is_unplaceable(distance: int) -> None:
     far = [{"id": k, "size": 4, "start": 0, "end": 1} | relative(k - 1, distance) for k in (1, 2, 3)]
-    instance = compile_rows({"id": 0, "size": 4, "start": 0, "end": 1}, *far)
-    assert instance.unplaceable == (0, 1, 2, 3)
+    assert compile_rows({"id": 0, "size": 4, "start": 0, "end": 1}, *far).unplaceable == (0, 1, 2, 3)
 
 
 def test_a_conflict_between_disjoint_members_of_a_rigid_group_adds_no_constraint() -> None:
@@ -85,13 +80,9 @@ def test_a_conflict_between_disjoint_members_of_a_rigid_group_adds_no_constraint
 
 
 def test_no_cross_pages_are_compiled_to_units_with_the_base_address_shift() -> None:
-    instance = compile_rows(
-        A | {"no_cross": 16}, B, pools=[{"name": "x", "base_address": 24}, {"name": "y", "size": 4}]
-    )
-    assert instance.unit == 4
-    assert instance.page.tolist() == [[4, 0], [4, 0]]
-    assert instance.page_shift.tolist() == [[2, 0], [0, 0]]
-    assert instance.features == {"pages", "pools", "capacity"}
+    found = compile_rows(A | {"no_cross": 16}, B, pools=[{"name": "x", "base_address": 24}, {"name": "y", "size": 4}])
+    assert (found.unit, found.page.tolist()) == (4, [[4, 0], [4, 0]])
+    assert (found.page_shift.tolist(), {*found.features}) == ([[2, 0], [0, 0]], {"pages", "pools", "capacity"})
 
 
 @pytest.mark.parametrize(
@@ -109,19 +100,16 @@ def test_a_buffer_that_crosses_a_page_at_every_offset_is_unplaceable(row: dict[s
 
 def test_only_simultaneously_live_pairs_are_compiled_as_sharing() -> None:
     instance = compile_rows(A, B, C, D, may_share=[["b", "a"], ["a", "d"], ["c", "a"], ["a", "c"]])
-    assert instance.share_first.tolist() == [0, 2, 3, 4, 4]
-    assert instance.share.tolist() == [1, 2, 0, 0]
+    assert (instance.share_first.tolist(), instance.share.tolist()) == ([0, 2, 3, 4, 4], [1, 2, 0, 0])
     assert "sharing" not in compile_rows(A, D, may_share=[["a", "d"]]).features
 
 
 def test_bank_constraints_are_compiled_only_for_pools_with_banks() -> None:
     pools = [{"name": "x", "bank_size": 32, "base_address": 40}, {"name": "y"}]
     instance = compile_rows(A, B, C, bank=[{"buffers": ["a", "b"]}], pools=pools)
-    assert instance.unit == 4
-    assert [(memory.bank, memory.bank_shift) for memory in instance.pools] == [(8, 2), (0, 0)]
+    assert (instance.unit, [(memory.bank, memory.bank_shift) for memory in instance.pools]) == (4, [(8, 2), (0, 0)])
     assert (instance.bank_first.tolist(), instance.bank_with.tolist()) == ([0, 1, 2, 2], [1, 0])
-    elsewhere = compile_rows(A | {"pools": ["y"]}, B, bank=[{"buffers": ["a", "b"]}], pools=pools)
-    assert "banks" not in elsewhere.features
+    assert "banks" not in compile_rows(A | {"pools": ["y"]}, B, bank=[{"buffers": ["a", "b"]}], pools=pools).features
 
 
 def test_bank_weights_of_a_pair_add_up_under_the_cost_objective() -> None:
@@ -129,8 +117,7 @@ def test_bank_weights_of_a_pair_add_up_under_the_cost_objective() -> None:
     more = [{"buffers": ["b", "c"]}, {"buffers": ["a", "d"], "weight": 0}]
     pools = [{"name": "x", "bank_size": 32}]
     instance = compile_rows(A, B, C, D, bank=[*uses, *more], pools=pools, objective="cost")
-    assert instance.soft_pairs.tolist() == [[0, 1], [0, 2]]
-    assert instance.soft_weight.tolist() == [2, 2.5]
+    assert (instance.soft_pairs.tolist(), instance.soft_weight.tolist()) == ([[0, 1], [0, 2]], [2, 2.5])
     assert "bank-weights" not in compile_rows(A, B, C, bank=uses, pools=pools).features
 
 
@@ -140,8 +127,7 @@ def test_colocation_groups_include_relative_buffers_and_intersect_allowed_pools(
     assert instance.colocation.tolist() == [0, 1, 1, 1]
     assert instance.allowed.tolist() == [[True, False, False, False], [True, True, True, True]]
     assert instance.features == {"relative", "together", "pools"}
-    alone = compile_rows(*rows[:3], together=[["b", "c"]], pools=TWO)
-    assert alone.features == {"relative", "pools"}
+    assert compile_rows(*rows[:3], together=[["b", "c"]], pools=TWO).features == {"relative", "pools"}
 
 
 def test_a_colocation_group_without_a_common_pool_is_unplaceable() -> None:
@@ -180,18 +166,15 @@ def test_an_assignment_satisfies_the_instance_exactly_if_its_placements_are_vali
 
 
 def draw_placement(instance: Instance, rng: random.Random) -> tuple[I64, I64]:
-    """Draw pools of colocation groups and offsets of rigid groups at random, with occasional violations."""
     n = len(instance)
     home = [rng.choice(np.flatnonzero(instance.allowed[:, i]).tolist()) for i in range(n)]
     pool = np.array(home, dtype=np.int64)[instance.colocation if rng.random() < 0.9 else np.arange(n)]
     start = [int(instance.pin[i]) if instance.pin[i] >= 0 else rng.randint(0, 12) for i in range(n)]
     group = instance.anchor if rng.random() < 0.9 else np.arange(n)
-    offset = np.array(start, dtype=np.int64)[group] + instance.distance
-    return column(pool), column(offset)
+    return column(pool), column(np.array(start, dtype=np.int64)[group] + instance.distance)
 
 
 def keeps_the_rules(instance: Instance, pool: I64, offset: I64) -> bool:
-    """Return whether an assignment satisfies all constraints of an instance, including colocation."""
     if (pool != pool[instance.colocation]).any():
         return False
     places: list[dict[int, int]] = [{} for _ in instance.pools]

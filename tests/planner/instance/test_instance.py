@@ -24,6 +24,7 @@ from memplan.planner.verify.verifier import verify
 from tests.support.families import conflicts, families
 from tests.support.oracle import best_score
 from tests.support.strategies import placements, problems, tied_problems
+from tests.support.values import buffer_rows
 
 A = {"id": "a", "size": 4, "start": 0, "end": 2}
 B = {"id": "b", "size": 3, "start": 1, "end": 3}
@@ -36,10 +37,8 @@ def compile_rows(*buffers: dict[str, Any], **fields: Any) -> Instance:
 def are_in_conflict(instance: Instance, i: int, j: int) -> bool:
     if j in instance.conflict[instance.conflict_first[i] : instance.conflict_first[i + 1]]:
         return True
-    mine, others = (range(instance.first[k], instance.first[k + 1]) for k in (i, j))
-    return any(
-        instance.start[a] < instance.end[b] and instance.start[b] < instance.end[a] for a in mine for b in others
-    )
+    mine, other = (range(instance.first[k], instance.first[k + 1]) for k in (i, j))
+    return any(instance.start[a] < instance.end[b] and instance.start[b] < instance.end[a] for a in mine for b in other)
 
 
 @given(problem=problems(6))
@@ -108,21 +107,10 @@ def test_the_unit_divides_all_possible_offsets(problem: Instance, unit: int) -> 
 
 
 def test_aliases_are_merged_into_their_buffer() -> None:
-    view = {
-        "id": "v",
-        "size": 2,
-        "start": 5,
-        "end": 7,
-        "alignment": 4,
-        "alias_of": "a",
-        "alias_offset": 1,
-        "traffic": 9,
-    }
-    instance = compile_rows(A, B, view, conflicts=[["v", "b"]])
-    assert instance.source.tolist() == [0, 1]
-    assert instance.traffic.tolist() == [13, 3]
-    assert (instance.alignment[0, 0], instance.lowest[0, 0]) == (4, 3)
-    assert instance.conflict.tolist() == [1, 0]
+    row = {"id": "v", "size": 2, "start": 5, "end": 7, "alignment": 4, "alias_of": "a", "alias_offset": 1, "traffic": 9}
+    instance = compile_rows(A, B, row, conflicts=[["v", "b"]])
+    assert (instance.source.tolist(), instance.traffic.tolist()) == ([0, 1], [13, 3])
+    assert (instance.alignment[0, 0], instance.lowest[0, 0], instance.conflict.tolist()) == (4, 3, [1, 0])
     assert instance.loads().tolist() == [7, 4]
 
 
@@ -136,8 +124,7 @@ def test_buffers_with_contradictory_aliases_are_unplaceable() -> None:
 
 def test_explicit_conflicts_are_symmetric_sorted_and_listed_once() -> None:
     instance = compile_rows(A, B, A | {"id": "c"}, conflicts=[["c", "a"], ["a", "c"], ["b", "b"], ["a", "b"]])
-    assert instance.conflict_first.tolist() == [0, 2, 3, 4]
-    assert instance.conflict.tolist() == [1, 2, 0, 0]
+    assert (instance.conflict_first.tolist(), instance.conflict.tolist()) == ([0, 2, 3, 4], [1, 2, 0, 0])
 
 
 def test_a_combined_alignment_beyond_2_to_62_is_exact() -> None:
@@ -152,8 +139,7 @@ def test_a_combined_alignment_beyond_2_to_62_is_exact() -> None:
 
 
 def test_huge_alignments_may_leave_a_single_offset() -> None:
-    huge = [2**62, 2**62 - 1, 2**61 - 1]
-    rows = [A, *({"id": step, "size": 0, "alignment": step, "alias_of": "a"} for step in huge)]
+    rows = [A, *({"id": step, "size": 0, "alignment": step, "alias_of": "a"} for step in [2**62, 2**62 - 1, 2**61 - 1])]
     instance = compile_rows(*rows)
     assert instance.allowed.all()
     assert (instance.lowest[0, 0], int(instance.alignment[0, 0])) == (0, 2**63 - 1)
@@ -165,8 +151,7 @@ def test_huge_alignments_may_leave_a_single_offset() -> None:
 def test_instance_load_is_exact_beyond_int64() -> None:
     instance = compile_rows(*({"id": k, "size": 2**62 - k, "start": 0, "end": 1} for k in range(4)))
     assert not instance.is_small_numbered
-    assert instance.loads().tolist() == [4 * 2**62 - 6]
-    assert instance.pools[0].capacity == 2**63 - 1
+    assert (instance.loads().tolist(), instance.pools[0].capacity) == ([4 * 2**62 - 6], 2**63 - 1)
 
 
 def test_pool_capacities_in_bytes_fit_int64_in_any_unit() -> None:
@@ -184,8 +169,7 @@ def test_reserved_ranges_are_merged_and_clipped_to_the_pool_size() -> None:
 def test_zero_size_buffers_are_placed_without_raising_the_peak() -> None:
     pools = [{"name": "x", "base_address": 1, "size": 64}, {"name": "y"}]
     problem = Problem.model_validate({"buffers": [A, B | {"size": 0, "alignment": 8}], "pools": pools})
-    instance = compile_problem(problem)
-    placed = lift(problem, instance, column([0]), column([0]))
+    placed = lift(problem, compile_problem(problem), column([0]), column([0]))
     assert [(row.id, row.pool, row.offset) for row in placed] == [("a", "x", 0), ("b", "y", 0)]
 
 
@@ -207,16 +191,10 @@ def test_costs_are_rounded_down_so_that_bounds_stay_valid() -> None:
 
 def test_the_score_prefers_a_lower_end_in_the_last_pool() -> None:
     in_fast = score(instance(), column([0, 0]), column([50, 60]))
-    in_slow = score(instance(), column([0, 1]), column([0, 0]))
-    assert in_fast < in_slow
+    assert in_fast < score(instance(), column([0, 1]), column([0, 0]))
 
 
-PAIRS = [
-    {"id": "a", "size": 4, "start": 0, "end": 2},
-    {"id": "b", "size": 8, "start": 1, "end": 3},
-    {"id": "c", "size": 8, "start": 3, "end": 4},
-    {"id": "whole", "size": 8, "alias_of": "b"},
-]
+PAIRS = [*buffer_rows(a=(4, 0, 2), b=(8, 1, 3), c=(8, 3, 4)), {"id": "whole", "size": 8, "alias_of": "b"}]
 TWO_POOLS = [{"name": "x", "bank_size": 8, "base_address": 4}, {"name": "y"}]
 
 
@@ -225,9 +203,8 @@ def placement_table(*places: tuple[str, str, int]) -> PlacementTable:
 
 
 def test_two_live_buffers_at_one_offset_are_listed_as_shared() -> None:
-    problem = Problem.model_validate(
-        {"buffers": PAIRS, "pools": TWO_POOLS, "may_share": [["c", "b"], ["whole", "a"], ["a", "c"]]}
-    )
+    may_share = [["c", "b"], ["whole", "a"], ["a", "c"]]
+    problem = Problem.model_validate({"buffers": PAIRS, "pools": TWO_POOLS, "may_share": may_share})
     instance = compile_problem(problem)
     everywhere_0 = placement_table(("a", "x", 0), ("b", "x", 0), ("c", "x", 0), ("whole", "x", 0))
     assert shared_pairs(problem, instance, everywhere_0) == (("whole", "a"),)
@@ -239,12 +216,10 @@ def test_two_live_buffers_at_one_offset_are_listed_as_shared() -> None:
 def test_buffers_and_their_aliases_that_touch_a_common_bank_clash() -> None:
     uses = [{"buffers": ["a", "c"]}, {"buffers": ["c", "whole", "a"], "weight": 0}]
     problem = Problem.model_validate({"buffers": PAIRS, "pools": TWO_POOLS, "bank": uses})
-    near = placement_table(("a", "x", 0), ("b", "x", 8), ("c", "x", 20), ("whole", "x", 8))
-    assert bank_clashes(problem, near) == ()
+    assert bank_clashes(problem, placement_table(("a", "x", 0), ("b", "x", 8), ("c", "x", 20), ("whole", "x", 8))) == ()
     low = placement_table(("a", "x", 0), ("b", "x", 3), ("c", "x", 11), ("whole", "x", 3))
     assert bank_clashes(problem, low) == (("c", "whole"), ("whole", "a"))
-    without_banks = placement_table(("a", "y", 0), ("b", "y", 0), ("c", "y", 0), ("whole", "y", 0))
-    assert bank_clashes(problem, without_banks) == ()
+    assert bank_clashes(problem, placement_table(("a", "y", 0), ("b", "y", 0), ("c", "y", 0), ("whole", "y", 0))) == ()
 
 
 @given(data=st.data())

@@ -1,6 +1,6 @@
 """Lint reports legal fields that are probably mistakes, and has no findings on usual problems."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -69,152 +69,64 @@ def test_lint_has_no_findings_for_usual_problems(value: Problem) -> None:
     assert lint(value) == ()
 
 
+BOTH_WAYS = 'conflicts: 1 pair listed in both directions, but ["b", "c"] in only one; each counts in both'
+SELF = 'conflicts[0]: pairs "a" with itself, which has no effect'
+NEVER_ALIVE = 'buffer "d": has no lifetime and no conflict, so it may share bytes with all others'
+TOO_LARGE = 'buffer "a": must fit a pool that it may use (the largest has 3 bytes), got size 4'
+NEVER_ALIGNED = 'buffer "a": must fit behind the first aligned offset of a pool (3 bytes), got size 4'
+MISALIGNED = (
+    'pool "default": base_address must be a multiple of the pool\'s alignment (4), or offset 0 cannot be used, got 6'
+)
+PAST_END = 'pool "default": reserved[0] must end inside the pool (8 bytes), got an end at 10'
+INCLUSIVE = (
+    "lifetimes: ends look inclusive, but are read as half-open: at 3 of the 3 times at which buffers are born, such as "
+    "%d, no earlier buffer is alive; if ends are inclusive, give --inclusive, or interval: closed in JSON"
+)
+DOUBLED = 'buffers: 16 of 17 equal another buffer except for the id, such as "0/0" and "0/1"'
+OVERLAPPING = 'buffer "a": lifetimes [0, 2) and [1, 3) overlap, and are read as one'
+SHARED = 'pinned: buffers "a" and "b" share bytes [3, 4) of "default", but both are alive in [1, 2)'
+ODD_PIN = 'pinned: buffer "a": must have an address that its alignment divides, got offset 2 of "default"'
+MISSED_PIN = 'pinned: buffer "a": must be at its pinned offset, got offset 9 of "default"'
+CROSSING_PIN = 'pinned: buffer "a": must not cross a multiple of 4 among its addresses, got offset 0 of "default"'
+LONG = 'may_share[0]: ["b", "a"] are alive together in [1, 6), which is more than one step: other buffers are born at 2'
+HIDDEN = 'buffers "%s" and "%s": share %d bytes while both are alive, which only their fixed distance allows'
+IDLE_WEIGHTS = 'bank: weights are minimised with objective "cost" only, got "peak"'
+IDLE_BANKS = "bank: has no effect, because no pool has a bank_size"
+EMPTY, THREE_LIVES = {"size": 0}, [[5, 9], [0, 2], [1, 3]]
+PAIR = [{"buffers": ["a", "b"], "weight": 1}]
+COLLIDE, HIDES = "pins-collide", "hidden-overlap"
+
+
 @pytest.mark.parametrize(
     ("value", "rule", "message", "buffers"),
     [
-        (problem(), "no-buffers", "buffers: there are none, so there is nothing to plan", ()),
-        (
-            problem(A | {"size": 0}, B | {"size": 0}),
-            "no-bytes",
-            "buffers: all 2 have size 0, so there is nothing to plan",
-            (),
-        ),
-        (
-            problem(A, B, C, conflicts=[["a", "c"], ["c", "a"], ["b", "c"]]),
-            "asymmetric-conflicts",
-            'conflicts: 1 pair listed in both directions, but ["b", "c"] in only one; each counts in both',
-            ("b", "c"),
-        ),
-        (
-            problem(A, conflicts=[["a", "a"]]),
-            "self-conflict",
-            'conflicts[0]: pairs "a" with itself, which has no effect',
-            ("a",),
-        ),
-        (
-            problem(A, {"id": "d", "size": 4}),
-            "never-alive",
-            'buffer "d": has no lifetime and no conflict, so it may share bytes with all others',
-            ("d",),
-        ),
-        (
-            problem(A, B, pools=[{"name": "x", "size": 3}, {"name": "y", "size": 2}]),
-            "too-large",
-            'buffer "a": must fit a pool that it may use (the largest has 3 bytes), got size 4',
-            ("a",),
-        ),
-        (
-            problem(A | {"pools": ["x"]}, pools=[{"name": "x", "size": 3}, {"name": "y"}]),
-            "too-large",
-            'buffer "a": must fit a pool that it may use (the largest has 3 bytes), got size 4',
-            ("a",),
-        ),
-        (
-            problem(A | {"alignment": 8}, B, pools=[{"size": 9, "base_address": 2}]),
-            "never-aligned",
-            'buffer "a": must fit behind the first aligned offset of a pool (3 bytes), got size 4',
-            ("a",),
-        ),
-        (
-            problem(A, pools=[{"alignment": 4, "base_address": 6}]),
-            "misaligned-pool",
-            'pool "default": base_address must be a multiple of the pool\'s alignment (4), '
-            "or offset 0 cannot be used, got 6",
-            (),
-        ),
-        (
-            problem(A, pools=[{"size": 8, "reserved": [[6, 4]]}]),
-            "reserved-past-end",
-            'pool "default": reserved[0] must end inside the pool (8 bytes), got an end at 10',
-            (),
-        ),
-        (
-            chain((0, 1), (1, 2), (2, 3), (3, 4)),
-            "inclusive-ends",
-            "lifetimes: ends look inclusive, but are read as half-open: at 3 of the 3 times at which buffers are "
-            "born, such as 1, no earlier buffer is alive; if ends "
-            "are inclusive, give --inclusive, or interval: closed in JSON",
-            (),
-        ),
-        (
-            chain((0, 1), (2, 3), (4, 5), (6, 8)),
-            "inclusive-ends",
-            "lifetimes: ends look inclusive, but are read as half-open: at 3 of the 3 times at which buffers are "
-            "born, such as 2, no earlier buffer is alive; if ends "
-            "are inclusive, give --inclusive, or interval: closed in JSON",
-            (),
-        ),
-        (
-            problem(C, *doubled_rows(8)),
-            "doubled-rows",
-            'buffers: 16 of 17 equal another buffer except for the id, such as "0/0" and "0/1"',
-            ("0/0", "0/1"),
-        ),
-        (
-            problem({"id": "a", "size": 4, "lifetimes": [[5, 9], [0, 2], [1, 3]]}),
-            "overlapping-lifetimes",
-            'buffer "a": lifetimes [0, 2) and [1, 3) overlap, and are read as one',
-            ("a",),
-        ),
-        (
-            problem(A | {"offset": 0}, B | {"offset": 3}, C),
-            "pins-collide",
-            'pinned: buffers "a" and "b" share bytes [3, 4) of "default", but both are alive in [1, 2)',
-            ("a", "b"),
-        ),
-        (
-            problem(A | {"offset": 2, "alignment": 4}),
-            "pins-collide",
-            'pinned: buffer "a": must have an address that its alignment divides, got offset 2 of "default"',
-            ("a",),
-        ),
-        (
-            problem(A | {"offset": 8}, B | {"alias_of": "a", "offset": 9}),
-            "pins-collide",
-            'pinned: buffer "a": must be at its pinned offset, got offset 9 of "default"',
-            ("a",),
-        ),
-        (
-            problem(WIDE | {"end": 6}, TALL | {"end": 9}, C, may_share=[["b", "a"]]),
-            "long-sharing",
-            'may_share[0]: ["b", "a"] are alive together in [1, 6), which is more than one step: '
-            "other buffers are born at 2",
-            ("b", "a"),
-        ),
-        (
-            problem(WIDE, view("v", 0, 5), view("w", 3, 5), C),
-            "hidden-overlap",
-            'buffers "v" and "w": share 2 bytes while both are alive, which only their fixed distance allows',
-            ("v", "w"),
-        ),
-        (
-            problem(WIDE, TALL | {"relative": {"to": "a", "offset": 5}}, C),
-            "hidden-overlap",
-            'buffers "a" and "b": share 3 bytes while both are alive, which only their fixed distance allows',
-            ("a", "b"),
-        ),
-        (
-            problem(WIDE, TALL, bank=[{"buffers": ["a", "b"]}]),
-            "idle-banks",
-            "bank: has no effect, because no pool has a bank_size",
-            (),
-        ),
-        (
-            problem(WIDE, TALL, bank=[{"buffers": ["a", "b"], "weight": 1}], pools=BANKED),
-            "idle-weights",
-            'bank: weights are minimised with objective "cost" only, got "peak"',
-            (),
-        ),
-        (
-            problem(WIDE | {"no_cross": 4, "offset": 0}, C),
-            "pins-collide",
-            'pinned: buffer "a": must not cross a multiple of 4 among its addresses, got offset 0 of "default"',
-            ("a",),
-        ),
+        (problem(), "no-buffers", "buffers: there are none, so there is nothing to plan", ""),
+        (problem(A | EMPTY, B | EMPTY), "no-bytes", "buffers: all 2 have size 0, so there is nothing to plan", ""),
+        (problem(A, B, C, conflicts=[["a", "c"], ["c", "a"], ["b", "c"]]), "asymmetric-conflicts", BOTH_WAYS, "bc"),
+        (problem(A, conflicts=[["a", "a"]]), "self-conflict", SELF, "a"),
+        (problem(A, {"id": "d", "size": 4}), "never-alive", NEVER_ALIVE, "d"),
+        (problem(A, B, pools=[{"name": "x", "size": 3}, {"name": "y", "size": 2}]), "too-large", TOO_LARGE, "a"),
+        (problem(A | {"pools": ["x"]}, pools=[{"name": "x", "size": 3}, {"name": "y"}]), "too-large", TOO_LARGE, "a"),
+        (problem(A | {"alignment": 8}, B, pools=[{"size": 9, "base_address": 2}]), "never-aligned", NEVER_ALIGNED, "a"),
+        (problem(A, pools=[{"alignment": 4, "base_address": 6}]), "misaligned-pool", MISALIGNED, ""),
+        (problem(A, pools=[{"size": 8, "reserved": [[6, 4]]}]), "reserved-past-end", PAST_END, ""),
+        (chain((0, 1), (1, 2), (2, 3), (3, 4)), "inclusive-ends", INCLUSIVE % 1, ""),
+        (chain((0, 1), (2, 3), (4, 5), (6, 8)), "inclusive-ends", INCLUSIVE % 2, ""),
+        (problem(C, *doubled_rows(8)), "doubled-rows", DOUBLED, ("0/0", "0/1")),
+        (problem({"id": "a", "size": 4, "lifetimes": THREE_LIVES}), "overlapping-lifetimes", OVERLAPPING, "a"),
+        (problem(A | {"offset": 0}, B | {"offset": 3}, C), COLLIDE, SHARED, "ab"),
+        (problem(A | {"offset": 2, "alignment": 4}), COLLIDE, ODD_PIN, "a"),
+        (problem(A | {"offset": 8}, B | {"alias_of": "a", "offset": 9}), COLLIDE, MISSED_PIN, "a"),
+        (problem(WIDE | {"end": 6}, TALL | {"end": 9}, C, may_share=[["b", "a"]]), "long-sharing", LONG, "ba"),
+        (problem(WIDE, view("v", 0, 5), view("w", 3, 5), C), HIDES, HIDDEN % ("v", "w", 2), "vw"),
+        (problem(WIDE, TALL | {"relative": {"to": "a", "offset": 5}}, C), HIDES, HIDDEN % ("a", "b", 3), "ab"),
+        (problem(WIDE, TALL, bank=[{"buffers": ["a", "b"]}]), "idle-banks", IDLE_BANKS, ""),
+        (problem(WIDE, TALL, bank=PAIR, pools=BANKED), "idle-weights", IDLE_WEIGHTS, ""),
+        (problem(WIDE | {"no_cross": 4, "offset": 0}, C), COLLIDE, CROSSING_PIN, "a"),
     ],
 )
-def test_lint_reports_probable_mistakes(value: Problem, rule: str, message: str, buffers: tuple[str, ...]) -> None:
-    assert lint(value) == (Finding(rule, message, buffers),)
+def test_lint_reports_probable_mistakes(value: Problem, rule: str, message: str, buffers: Sequence[str]) -> None:
+    assert lint(value) == (Finding(rule, message, tuple(buffers)),)
 
 
 def test_lint_lists_a_limited_number_of_findings_for_each_rule() -> None:

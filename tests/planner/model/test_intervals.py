@@ -9,21 +9,14 @@ from memplan.planner.errors import ProblemError
 from memplan.planner.formats import FORMATS, read_problem
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.problem import Buffer, Problem
+from tests.support.values import buffer_rows
 
 ROWS: list[dict[str, Any]] = [
-    {"id": "a", "size": 100, "start": 0, "end": 1},
-    {"id": "b", "size": 100, "start": 1, "end": 2},
+    *buffer_rows(a=(100, 0, 1), b=(100, 1, 2)),
     {"id": "c", "size": 7, "lifetimes": [[3, 3], [5, 6]]},
 ]
-HALF_OPEN = Problem.model_validate(
-    {
-        "buffers": [
-            {"id": "a", "size": 100, "start": 0, "end": 2},
-            {"id": "b", "size": 100, "start": 1, "end": 3},
-            {"id": "c", "size": 7, "lifetimes": [[3, 4], [5, 7]]},
-        ]
-    }
-)
+HALF_OPEN_ROWS = [*buffer_rows(a=(100, 0, 2), b=(100, 1, 3)), {"id": "c", "size": 7, "lifetimes": [[3, 4], [5, 7]]}]
+HALF_OPEN = Problem.model_validate({"buffers": HALF_OPEN_ROWS})
 
 
 def test_closed_lifetimes_in_json_are_converted_to_half_open_lifetimes() -> None:

@@ -30,15 +30,13 @@ def test_a_buffer_table_rebuilt_from_its_rows_is_equal(problem: Problem) -> None
 
 
 def test_a_problem_without_pools_gets_one_unlimited_pool() -> None:
-    empty: list[dict[str, Any]] = [{"buffers": []}, {"buffers": [], "pools": []}, {"buffers": [], "pools": None}]
-    for data in empty:
+    for data in [{"buffers": []}, {"buffers": [], "pools": []}, {"buffers": [], "pools": None}]:
         (pool,) = Problem.model_validate(data).pools
         assert (pool.name, pool.size, pool.alignment, pool.base_address) == ("default", None, 1, 0)
 
 
 def test_an_integer_and_an_equal_text_are_different_ids() -> None:
-    buffers = [{"id": 1, "size": 1}, {"id": "1", "size": 2}]
-    problem = Problem.model_validate({"buffers": buffers})
+    problem = Problem.model_validate({"buffers": [{"id": 1, "size": 1}, {"id": "1", "size": 2}]})
     assert problem.index == {1: 0, "1": 1}
 
 
@@ -49,21 +47,17 @@ def test_allowed_pools_follow_the_pool_order_of_the_problem() -> None:
 
 
 def test_the_offsets_of_chained_aliases_add_up() -> None:
-    buffers: list[dict[str, Any]] = [
-        {"id": "c", "size": 2, "alias_of": "b", "alias_offset": 3},
-        {"id": "a", "size": 10},
-        {"id": "b", "size": 6, "alias_of": "a", "alias_offset": 4},
-    ]
+    in_b = {"id": "c", "size": 2, "alias_of": "b", "alias_offset": 3}
+    in_a = {"id": "b", "size": 6, "alias_of": "a", "alias_offset": 4}
+    buffers: list[dict[str, Any]] = [in_b, {"id": "a", "size": 10}, in_a]
     assert Problem.model_validate({"buffers": buffers}).roots == {0: (1, 7), 2: (1, 4)}
 
 
 @pytest.mark.slow
 def test_a_chain_of_fifty_thousand_aliases_is_resolved() -> None:
     n = 50_000
-    chain = [
-        {"id": 0, "size": n},
-        *({"id": k, "size": n - k, "alias_of": k - 1, "alias_offset": 1} for k in range(1, n)),
-    ]
+    views = [{"id": k, "size": n - k, "alias_of": k - 1, "alias_offset": 1} for k in range(1, n)]
+    chain = [{"id": 0, "size": n}, *views]
     assert Problem.model_validate({"buffers": chain}).roots[n - 1] == (0, n - 1)
 
 
@@ -103,7 +97,6 @@ def test_with_capacity_sizes_the_only_pool_or_named_pools() -> None:
 
 
 def asked_for(more: dict[str, Any], **fields: Any) -> list[object]:
-    """Return the first check of each constraint kind used by a problem of buffers a and b, and b's offset rules."""
     rows = [{"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "b", "size": 4, "start": 0, "end": 2, **more}]
     problem = Problem.model_validate({"buffers": rows, **fields})
     of_offsets = [rule for _, rule in offset_rules(problem)[0]]
@@ -127,26 +120,14 @@ def test_plain_buffers_use_no_constraint_kind() -> None:
         ({}, {"together": [["a", "b"]]}, [together.unknown_names]),
     ],
 )
-def test_a_constraint_field_activates_its_constraint_kind(
-    more: dict[str, Any], fields: dict[str, Any], kinds: list[object]
-) -> None:
+def test_a_field_activates_its_constraint(more: dict[str, Any], fields: dict[str, Any], kinds: list[object]) -> None:
     assert asked_for(more, **fields) == kinds
 
 
 PLAIN_ROW: dict[str, Any] = {"id": "a", "size": 8, "start": 0, "end": 2}
-ROWS = st.lists(
-    st.fixed_dictionaries(
-        {
-            "id": st.integers(0, 9) | st.sampled_from("abc"),
-            "size": st.integers(0, 2**62),
-            "start": st.integers(-(2**63), 0),
-            "end": st.integers(1, 2**63 - 1),
-        }
-    ),
-    min_size=1,
-    max_size=5,
-    unique_by=lambda row: row["id"],
-)
+TIMES = {"start": st.integers(-(2**63), 0), "end": st.integers(1, 2**63 - 1)}
+ROW_FIELDS = {"id": st.integers(0, 9) | st.sampled_from("abc"), "size": st.integers(0, 2**62)} | TIMES
+ROWS = st.lists(st.fixed_dictionaries(ROW_FIELDS), min_size=1, max_size=5, unique_by=lambda row: row["id"])
 
 
 @given(rows=ROWS, alignment=st.none() | st.integers(1, 2**62))

@@ -9,19 +9,15 @@ from memplan.planner.lint.problems import lint
 from memplan.planner.model.plan import Plan, Reused
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
+from tests.support.values import buffer_rows
 
 Data = dict[str, Any]
+OF_B = {"id": "of b", "size": 8, "start": 2, "end": 3, "alias_of": "b"}
+REUSE: Data = {"reuse": [{"pairs": [["a", "b"], ["a", "c"]], "cost": 3}], "objective": "cost"}
 BASE: Data = {
-    "buffers": [
-        {"id": "a", "size": 64, "start": 0, "end": 2},
-        {"id": "b", "size": 64, "start": 2, "end": 4},
-        {"id": "c", "size": 32, "start": 3, "end": 5},
-        {"id": "of b", "size": 8, "start": 2, "end": 3, "alias_of": "b"},
-    ],
-    "reuse": [{"pairs": [["a", "b"], ["a", "c"]], "cost": 3}],
+    "buffers": [*buffer_rows(a=(64, 0, 2), b=(64, 2, 4), c=(32, 3, 5)), OF_B],
     "pools": [{"name": "ub", "size": 128}],
-    "objective": "cost",
-}
+} | REUSE
 
 
 def problem(**changed: Any) -> Problem:

@@ -53,8 +53,7 @@ def test_parse_size_refuses_text_that_is_not_a_size(text: str, said: str) -> Non
 @example(2**40 - 1)
 @example(2**40 - 2**29)
 def test_size_text_is_accurate_to_a_relative_error_of_one_thousandth(size: int) -> None:
-    spelled = size_text(size).replace(",", "")
-    number, unit = spelled.split()
+    number, unit = size_text(size).replace(",", "").split()
     assert float(number) * parse_size(f"1{unit}") == pytest.approx(size, rel=1e-3)
     assert float(number) < 1024 or unit == "TiB"
 
@@ -72,10 +71,8 @@ def test_named_capacities_define_the_pools_of_a_problem_without_pools() -> None:
 
 def test_an_address_after_a_size_is_the_base_address_of_the_pool() -> None:
     problem = set_capacities(NO_POOLS, ["sram=128KiB@0x20000000", "a@b=unlimited"])
-    assert [(pool.name, pool.size, pool.base_address) for pool in problem.pools] == [
-        ("sram", 131_072, 2**29),
-        ("a@b", None, 0),
-    ]
+    pools = [(pool.name, pool.size, pool.base_address) for pool in problem.pools]
+    assert pools == [("sram", 131_072, 2**29), ("a@b", None, 0)]
     assert set_capacities(problem, ["sram=64KiB"]).pools[0].base_address == 2**29
 
 
@@ -85,11 +82,8 @@ def test_named_capacities_change_only_the_sizes_of_existing_pools() -> None:
     assert problem.buffers == TWO_POOLS.buffers
 
 
-BANK = {
-    "buffers": [{"id": k, "size": 1, "start": 0, "end": 1} for k in range(1_400)],
-    "pools": [{"name": "a", "bank_size": 8}],
-    "bank": [{"buffers": list(range(1_400))}],
-}
+ROWS = [{"id": k, "size": 1, "start": 0, "end": 1} for k in range(1_400)]
+BANK = {"buffers": ROWS, "pools": [{"name": "a", "bank_size": 8}], "bank": [{"buffers": list(range(1_400))}]}
 NO_PLAN: dict[str, Any] = {"placements": []}
 ABOUT_PROBLEMS: dict[str, dict[str, Any]] = {
     **{name: {} for name in ("explain", "certify", "check")},
@@ -97,16 +91,9 @@ ABOUT_PROBLEMS: dict[str, dict[str, Any]] = {
     "sweep": {"sizes": {"a": [8]}, "changes": [[{"buffer": 0}]]},
 }
 LEAF = {"buffers": [{"id": "x", "size": 8}], "body": [{"op": "a", "body": [{"op": "b"}]}]}
-PROGRAM = {
-    "functions": {
-        "main": {
-            "buffers": [{"id": "y", "size": 8}],
-            "body": [{"call": "leaf"}, {"branches": [[{"call": "leaf"}], []]}, {"loop": [{"op": "c"}], "trips": 3}],
-        },
-        "leaf": LEAF,
-        "unused": LEAF,
-    }
-}
+BODY = [{"call": "leaf"}, {"branches": [[{"call": "leaf"}], []]}, {"loop": [{"op": "c"}], "trips": 3}]
+MAIN = {"buffers": [{"id": "y", "size": 8}], "body": BODY}
+PROGRAM = {"functions": {"main": MAIN, "leaf": LEAF, "unused": LEAF}}
 
 
 def wrong_with(name: str, content: object) -> MemplanError | None:

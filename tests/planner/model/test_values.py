@@ -15,15 +15,10 @@ from memplan.planner.model.problem import BankUse, Buffer, Pool, Problem
 from memplan.planner.model.rows import Placement
 from tests.support.sentences import rules
 
+MOD_4 = {"offset_mod": {"modulus": 4, "remainder": 0}}
 ROWS = [
     {"id": "a", "size": 64, "start": 0, "end": 2, "alignment": 8},
-    {
-        "id": 7,
-        "size": 64,
-        "lifetimes": [[0, 1], [2, 3]],
-        "pools": ["fast"],
-        "offset_mod": {"modulus": 4, "remainder": 0},
-    },
+    {"id": 7, "size": 64, "lifetimes": [[0, 1], [2, 3]], "pools": ["fast"]} | MOD_4,
     {"id": "view", "size": 8, "alias_of": "a", "alias_offset": 8},
     {"id": "b", "size": 8, "start": 1, "end": 2, "relative": {"to": "a", "offset": 64}, "no_cross": 128},
 ]
@@ -33,29 +28,24 @@ PLACEMENTS = [Placement(id=name, pool="fast", offset=offset) for name, offset in
 PLAN = Plan.model_validate({"status": "feasible", "peak": 192, "placements": PLACEMENTS})
 
 
+BACKWARDS = {"buffers": [*ROWS, ROWS[0] | {"id": "c", "end": -1}], "pools": POOLS}
+TOO_EARLY = "buffers[4].end: must be greater than start (0), got -1"
+MISSPELT = "bufers: is not a known field (did you mean buffers?)"
+
+
 @pytest.mark.parametrize(
     ("build", "kind", "sentence"),
     [
         (lambda: Buffer(id="a", size=-1), ProblemError, "size: must be at least 0, got -1"),
         (lambda: Pool(name=""), ProblemError, 'name: must not be empty, got ""'),
         (lambda: BankUse(buffers=()), ProblemError, "buffers: must not be empty, got []"),
-        (
-            lambda: Problem.model_validate({"buffers": [*ROWS, ROWS[0] | {"id": "c", "end": -1}], "pools": POOLS}),
-            ProblemError,
-            "buffers[4].end: must be greater than start (0), got -1",
-        ),
-        (
-            lambda: Problem.model_validate({"bufers": [], "buffers": []}),
-            ProblemError,
-            "bufers: is not a known field (did you mean buffers?)",
-        ),
+        (lambda: Problem.model_validate(BACKWARDS), ProblemError, TOO_EARLY),
+        (lambda: Problem.model_validate({"bufers": [], "buffers": []}), ProblemError, MISSPELT),
         (lambda: Plan.model_validate({"pools": [{"name": 5}]}), PlanError, "pools[0].name: must be a string, got 5"),
         (lambda: PoolUse.model_validate(None), PlanError, "must be an object, got null"),
     ],
 )
-def test_each_invalid_value_raises_the_error_class_of_its_model(
-    build: Callable[[], object], kind: type[InputError], sentence: str
-) -> None:
+def test_invalid_values_raise_their_error(build: Callable[[], object], kind: type[InputError], sentence: str) -> None:
     with pytest.raises(InputError) as caught:
         build()
     assert type(caught.value) is kind
@@ -63,8 +53,7 @@ def test_each_invalid_value_raises_the_error_class_of_its_model(
 
 
 def test_numpy_integers_are_accepted_in_all_integer_fields() -> None:
-    numbers = np.array([0, 1, 2, 64], dtype=np.int32)
-    zero, one, two, size = numbers
+    zero, one, two, size = np.array([0, 1, 2, 64], dtype=np.int32)
     buffers: list[Any] = [
         Buffer(id="a", size=size, start=zero, end=two),
         {"id": one, "size": np.uint8(8), "lifetimes": [(zero, one), [one, two]], "offset": zero, "pools": ["p"]},
@@ -94,8 +83,7 @@ def test_copies_and_pickles_of_values_are_equal_and_frozen(again: Callable[[Any]
     problem, plan = again(PROBLEM), again(PLAN)
     assert problem == PROBLEM
     assert problem.model_dump_json() == PROBLEM.model_dump_json()
-    assert plan == PLAN
-    assert plan.placement(7) == PLACEMENTS[1]
+    assert (plan, plan.placement(7)) == (PLAN, PLACEMENTS[1])
     for column in (problem.buffers.size, plan.placements.offset):
         with pytest.raises(ValueError, match="read-only"):
             column[0] = 1

@@ -30,10 +30,8 @@ def two_memories(draw: random.Random, count: int) -> Problem:
         if draw.random() < 0.1:
             row["pools"] = ["middle", "large"]
         rows.append(row)
-    pools = [{"name": "fast", "size": 100, "cost": 0}, {"name": "middle", "size": 150, "cost": 0.25}]
-    return Problem.model_validate(
-        {"pools": [*pools, {"name": "large", "cost": 2}], "buffers": rows, "objective": "cost"}
-    )
+    two = [{"name": "fast", "size": 100, "cost": 0}, {"name": "middle", "size": 150, "cost": 0.25}]
+    return Problem.model_validate({"pools": [*two, {"name": "large", "cost": 2}], "buffers": rows, "objective": "cost"})
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -107,13 +105,10 @@ def test_the_bound_is_valid_when_time_is_over_at_any_step() -> None:
 def test_the_bound_is_valid_for_257_pools() -> None:
     pools = [{"name": f"p{k}", "size": 4, "cost": 10} for k in range(256)] + [{"name": "last", "size": 12, "cost": 1}]
     rows = [{"id": k, "size": 4, "start": 0, "end": 2} for k in range(3)]
-    problem = Problem.model_validate({"pools": pools, "buffers": rows, "objective": "cost"})
-    assert cost_bound(problem, 48) == 12
+    assert cost_bound(Problem.model_validate({"pools": pools, "buffers": rows, "objective": "cost"}), 48) == 12
 
 
-def test_a_recounted_bound_above_the_cost_of_a_valid_plan_is_a_fault_of_the_recount(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_recounted_bound_above_the_cost_of_a_valid_plan_is_its_own_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = two_memories(random.Random(1), 6)
     plan = solve(problem)
     monkeypatch.setattr(verdicts, "cost_bound", lambda *_: Fraction(10**6))
@@ -157,8 +152,7 @@ def test_live_bounds_never_exceed_the_pool_usage_of_a_plan(seed: int) -> None:
 
 def test_verify_confirms_bounds_of_several_pools_by_live_bytes() -> None:
     rows = [{"id": k, "size": 4, "start": 0, "end": 2} for k in range(3)]
-    pools = [{"name": "fast", "size": 8}, {"name": "slow"}]
-    problem = Problem.model_validate({"buffers": rows, "pools": pools})
+    problem = Problem.model_validate({"buffers": rows, "pools": [{"name": "fast", "size": 8}, {"name": "slow"}]})
     plan = memplan.solve(problem, profile="size")
     assert live_bounds(problem, plan) == ([8, 4], 12)
     by = {each.claim: each.by for each in memplan.verify(problem, plan).claims}

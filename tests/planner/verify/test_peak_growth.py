@@ -14,7 +14,6 @@ Row = tuple[str, int, int, int]
 
 
 def stack_buffers(*rows: Row | dict[str, Any], pools: dict[str, str] | None = None) -> dict[str, Occupancy]:
-    """Place buffers (id, start, end, size) at consecutive offsets, in the given pools or in the only one."""
     buffers: list[dict[str, Any]] = [
         row if isinstance(row, dict) else dict(zip(("id", "start", "end", "size"), row, strict=True)) for row in rows
     ]
@@ -22,8 +21,7 @@ def stack_buffers(*rows: Row | dict[str, Any], pools: dict[str, str] | None = No
     problem = Problem.model_validate({"buffers": buffers, "pools": [{"name": name} for name in names]})
     places, offset = [], 0
     for row in buffers:
-        pool = (pools or {}).get(row["id"], names[0])
-        places.append({"id": row["id"], "pool": pool, "offset": offset})
+        places.append({"id": row["id"], "pool": (pools or {}).get(row["id"], names[0]), "offset": offset})
         offset += row["size"]
     return occupancies(problem, Plan.model_validate({"placements": places}))
 
@@ -77,15 +75,10 @@ def test_peak_growth_distinguishes_moved_and_shifted_buffers_from_new_ones() -> 
 def test_peak_growth_reports_removed_buffers_with_negative_bytes() -> None:
     found = growth_of(stack_buffers(("a", 0, 2, 70), ("c", 2, 4, 16)), BEFORE)
     assert found.causes == (Cause("a", "grown", 6, 64, 70),)
-    found = growth_of(
-        stack_buffers(("a", 1, 2, 70), ("b", 2, 3, 32), ("e", 1, 2, 40)),
-        stack_buffers(("a", 0, 2, 64), ("b", 0, 3, 32)),
-    )
-    assert {cause.buffer: (cause.kind, cause.bytes) for cause in found.causes} == {
-        "e": ("new", 40),
-        "a": ("grown", 6),
-        "b": ("gone", -32),
-    }
+    now = stack_buffers(("a", 1, 2, 70), ("b", 2, 3, 32), ("e", 1, 2, 40))
+    found = growth_of(now, stack_buffers(("a", 0, 2, 64), ("b", 0, 3, 32)))
+    causes = {cause.buffer: (cause.kind, cause.bytes) for cause in found.causes}
+    assert causes == {"e": ("new", 40), "a": ("grown", 6), "b": ("gone", -32)}
 
 
 def test_occupancy_counts_a_group_of_aliases_once_while_any_is_alive() -> None:
@@ -104,8 +97,7 @@ def test_buffers_without_lifetimes_are_alive_all_the_time() -> None:
 
 def test_occupancy_sums_huge_sizes_exactly() -> None:
     lies = stack_buffers(("a", 0, 2, 2**62), pools={"a": "x", "b": "y"})
-    assert lies["x"].live_set.bytes == 2**62
-    assert lies["y"].live_set.bytes == 0
+    assert (lies["x"].live_set.bytes, lies["y"].live_set.bytes) == (2**62, 0)
 
 
 BUFFERS = st.dictionaries(

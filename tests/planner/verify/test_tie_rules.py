@@ -44,59 +44,33 @@ def relative(to: str, offset: int) -> dict[str, Any]:
     return {"relative": {"to": to, "offset": offset}}
 
 
+LIES = 'buffer "b": must lie 4 bytes from "a", at offset 4 of "x", got offset %d of "%s"'
+TOO_FAR, ELSEWHERE = (("relative-misplaced", LIES % place) for place in ((8, "x"), (4, "y")))
+CROSSES = ("straddles", 'buffer "a": must not cross a multiple of 8 among its addresses, got offset 4 of "x"')
+REMAINS = ("wrong-remainder", 'buffer "a": must have an offset that leaves 3 when divided by 8, got offset 8')
+FORBIDDEN = ("pool-not-allowed", 'buffer "a": must be in a pool that it does not forbid, got offset 0 of "y"')
+APART = ("not-together", 'buffer "b": must be in the pool of "c" ("x"), got "y"')
+CLASH = ("bank-clash", 'buffers "a" and "c" touch a common bank of "x", but are used at the same step')
+SHARE = 'buffers "a" and "%s" share bytes [%d, 4) of "default", but both are alive in [1, 2)'
+OVER_B, OVER_C = (("overlap", SHARE % place) for place in (("b", 1), ("c", 3)))
+STEPS = (("a", 0), ("b", 0), ("c", 3))
+BANK, BANKED = [{"buffers": ["a", "c"]}], {"name": "x", "bank_size": 4}
+LEAVES_3 = A | {"offset_mod": {"modulus": 8, "remainder": 3}}
+
+
 @pytest.mark.parametrize(
     ("value", "places", "violation"),
     [
-        (
-            problem(A, B | relative("a", 4), pools=TWO),
-            [("a", "x", 0), ("b", "x", 8)],
-            ("relative-misplaced", 'buffer "b": must lie 4 bytes from "a", at offset 4 of "x", got offset 8 of "x"'),
-        ),
-        (
-            problem(A, B | relative("a", 4), pools=TWO),
-            [("a", "x", 0), ("b", "y", 4)],
-            ("relative-misplaced", 'buffer "b": must lie 4 bytes from "a", at offset 4 of "x", got offset 4 of "y"'),
-        ),
-        (
-            problem(A | {"no_cross": 8}, pools=[{"name": "x", "base_address": 2}]),
-            [("a", "x", 4)],
-            ("straddles", 'buffer "a": must not cross a multiple of 8 among its addresses, got offset 4 of "x"'),
-        ),
-        (
-            problem(A | {"offset_mod": {"modulus": 8, "remainder": 3}}, pools=[{"name": "x", "base_address": 3}]),
-            [("a", "x", 8)],
-            ("wrong-remainder", 'buffer "a": must have an offset that leaves 3 when divided by 8, got offset 8'),
-        ),
-        (
-            problem(A | {"forbid_pools": ["y"]}, pools=TWO),
-            [("a", "y", 0)],
-            ("pool-not-allowed", 'buffer "a": must be in a pool that it does not forbid, got offset 0 of "y"'),
-        ),
-        (
-            problem(A, B, C, together=[["c", "a", "b"]], pools=TWO),
-            [("a", "x", 0), ("b", "y", 0), ("c", "x", 4)],
-            ("not-together", 'buffer "b": must be in the pool of "c" ("x"), got "y"'),
-        ),
-        (
-            problem(A, C, bank=[{"buffers": ["a", "c"]}], pools=[{"name": "x", "bank_size": 4}]),
-            [("a", "x", 0), ("c", "x", 6)],
-            None,
-        ),
-        (
-            problem(A, C, bank=[{"buffers": ["a", "c"]}], pools=[{"name": "x", "bank_size": 4, "base_address": 2}]),
-            [("a", "x", 0), ("c", "x", 4)],
-            ("bank-clash", 'buffers "a" and "c" touch a common bank of "x", but are used at the same step'),
-        ),
-        (
-            problem(A, B, may_share=[["a", "b"]]),
-            [("a", "default", 0), ("b", "default", 1)],
-            ("overlap", 'buffers "a" and "b" share bytes [1, 4) of "default", but both are alive in [1, 2)'),
-        ),
-        (
-            problem(A, B, C, may_share=[["a", "b"]]),
-            [("a", "default", 0), ("b", "default", 0), ("c", "default", 3)],
-            ("overlap", 'buffers "a" and "c" share bytes [3, 4) of "default", but both are alive in [1, 2)'),
-        ),
+        (problem(A, B | relative("a", 4), pools=TWO), [("a", "x", 0), ("b", "x", 8)], TOO_FAR),
+        (problem(A, B | relative("a", 4), pools=TWO), [("a", "x", 0), ("b", "y", 4)], ELSEWHERE),
+        (problem(A | {"no_cross": 8}, pools=[{"name": "x", "base_address": 2}]), [("a", "x", 4)], CROSSES),
+        (problem(LEAVES_3, pools=[{"name": "x", "base_address": 3}]), [("a", "x", 8)], REMAINS),
+        (problem(A | {"forbid_pools": ["y"]}, pools=TWO), [("a", "y", 0)], FORBIDDEN),
+        (problem(A, B, C, together=[["c", "a", "b"]], pools=TWO), [("a", "x", 0), ("b", "y", 0), ("c", "x", 4)], APART),
+        (problem(A, C, bank=BANK, pools=[BANKED]), [("a", "x", 0), ("c", "x", 6)], None),
+        (problem(A, C, bank=BANK, pools=[BANKED | {"base_address": 2}]), [("a", "x", 0), ("c", "x", 4)], CLASH),
+        (problem(A, B, may_share=[["a", "b"]]), [("a", "default", 0), ("b", "default", 1)], OVER_B),
+        (problem(A, B, C, may_share=[["a", "b"]]), [(name, "default", at) for name, at in STEPS], OVER_C),
     ],
 )
 def test_the_verifier_reports_violated_constraints_between_buffers(
@@ -120,6 +94,10 @@ def test_the_verifier_computes_banks_exactly_at_the_end_of_the_address_space() -
     assert [rule for rule, _ in rules_and_messages(value, ("a", "x", last), ("c", "x", 2**62))] == ["bank-clash"]
 
 
+CLASHES = 'bank_clashes: must be [["b", "c"], ["c", "b"]] by the placements, got [["b", "c"]]'
+COST = "cost: must be 14.0, the sum of traffic x cost and of prices of pairs, got 19.0"
+ON_A = [("a", "default", 0), ("b", "default", 0), ("c", "default", 4)]
+STACKED = [("a", "default", 0), ("b", "default", 4), ("c", "default", 7)]
 SHARING = problem(A, B, C, may_share=[["b", "a"], ["c", "b"], ["c", "a"]])
 WEIGHED = problem(
     *(A, B, C),
@@ -132,30 +110,10 @@ WEIGHED = problem(
 @pytest.mark.parametrize(
     ("value", "places", "claims", "sentence"),
     [
-        (
-            SHARING,
-            [("a", "default", 0), ("b", "default", 0), ("c", "default", 4)],
-            {"shared": ()},
-            'shared: must be [["b", "a"]] by the placements, got []',
-        ),
-        (
-            SHARING,
-            [("a", "default", 0), ("b", "default", 4), ("c", "default", 7)],
-            {"shared": (("b", "a"),)},
-            'shared: must be [] by the placements, got [["b", "a"]]',
-        ),
-        (
-            WEIGHED,
-            [("a", "y", 0), ("b", "x", 4), ("c", "x", 7)],
-            {"bank_clashes": (("b", "c"),)},
-            'bank_clashes: must be [["b", "c"], ["c", "b"]] by the placements, got [["b", "c"]]',
-        ),
-        (
-            WEIGHED,
-            [("a", "x", 0), ("b", "x", 8), ("c", "y", 0)],
-            {"cost": 19.0},
-            "cost: must be 14.0, the sum of traffic x cost and of prices of pairs, got 19.0",
-        ),
+        (SHARING, ON_A, {"shared": ()}, 'shared: must be [["b", "a"]] by the placements, got []'),
+        (SHARING, STACKED, {"shared": (("b", "a"),)}, 'shared: must be [] by the placements, got [["b", "a"]]'),
+        (WEIGHED, [("a", "y", 0), ("b", "x", 4), ("c", "x", 7)], {"bank_clashes": (("b", "c"),)}, CLASHES),
+        (WEIGHED, [("a", "x", 0), ("b", "x", 8), ("c", "y", 0)], {"cost": 19.0}, COST),
     ],
 )
 def test_the_verifier_reports_wrong_claims_about_pairs(
@@ -176,11 +134,9 @@ def test_a_plan_without_placements_must_not_claim_shared_pairs() -> None:
 
 
 def test_a_thousand_overlapping_views_are_verified_quickly() -> None:
-    """A thousand overlapping slices of one buffer, which are allowed to overlap each other."""
-    slices = [
-        {"id": k, "size": 8, "start": 0, "end": 9, "relative": {"to": "all", "offset": 4 * k}} for k in range(999)
-    ]
-    value = problem({"id": "all", "size": 4_000, "start": 0, "end": 9}, *slices)
+    """A thousand overlapping views of one buffer, which are allowed to overlap each other."""
+    views = [{"id": k, "size": 8, "start": 0, "end": 9, "relative": {"to": "all", "offset": 4 * k}} for k in range(999)]
+    value = problem({"id": "all", "size": 4_000, "start": 0, "end": 9}, *views)
     rows = [Placement(id="all", pool="default", offset=16)]
     rows += [Placement(id=k, pool="default", offset=16 + 4 * k) for k in range(999)]
     assert verify(value, Plan(placements=PlacementTable.from_rows(rows))) == ()
@@ -190,9 +146,7 @@ def test_a_thousand_overlapping_views_are_verified_quickly() -> None:
 def test_the_verifier_agrees_with_the_oracle_under_constraints_between_buffers(data: st.DataObject) -> None:
     value = data.draw(tied_problems(4))
     rows = data.draw(placements(value))
-    found = {
-        _violation_key(value, violation) for violation in verify(value, Plan(placements=PlacementTable.from_rows(rows)))
-    }
+    found = {_violation_key(value, each) for each in verify(value, Plan(placements=PlacementTable.from_rows(rows)))}
     assert found == {(line.split()[0], *sorted(line.split()[1:])) for line in check(value, rows)}
 
 

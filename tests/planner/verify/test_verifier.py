@@ -95,23 +95,18 @@ RESERVED = {"reserved": [[8, 2], [0, 3]]}
     ],
 )
 def test_a_valid_placement_is_accepted(buffer: dict[str, Any], pool: dict[str, Any], offset: int) -> None:
-    assert (
-        rules_and_messages(problem(A | buffer, pools=[{"name": "x"} | pool, {"name": "y"}]), plan(("a", "x", offset)))
-        == []
-    )
+    asked = problem(A | buffer, pools=[{"name": "x"} | pool, {"name": "y"}])
+    assert rules_and_messages(asked, plan(("a", "x", offset))) == []
+
+
+FROM_4 = "must have an address from base address 4 that its alignment divides"
 
 
 @pytest.mark.parametrize(
     ("buffer", "pool", "offset", "rule", "sentence"),
     [
         ({"pools": ["y"]}, {}, 0, "pool-not-allowed", "must be in a pool that it names"),
-        (
-            {"alignment": 3},
-            {"base_address": 4},
-            3,
-            "misaligned",
-            "must have an address from base address 4 that its alignment divides",
-        ),
+        ({"alignment": 3}, {"base_address": 4}, 3, "misaligned", FROM_4),
         ({"alignment": 3}, {"alignment": 2}, 3, "misaligned", "must have an address that its pool's alignment divides"),
         ({}, {"size": 6}, 3, "past-capacity", "must end at or below 6"),
         ({}, {}, LAST - 3, "past-capacity", f"must end at or below {LAST}"),
@@ -125,9 +120,8 @@ def test_a_placement_that_breaks_a_rule_is_a_violation(
     buffer: dict[str, Any], pool: dict[str, Any], offset: int, rule: str, sentence: str
 ) -> None:
     value = problem(A | buffer, pools=[{"name": "x"} | pool, {"name": "y"}])
-    assert rules_and_messages(value, plan(("a", "x", offset))) == [
-        (rule, f'buffer "a": {sentence}, got offset {offset} of "x"')
-    ]
+    said = f'buffer "a": {sentence}, got offset {offset} of "x"'
+    assert rules_and_messages(value, plan(("a", "x", offset))) == [(rule, said)]
 
 
 def test_an_alias_outside_its_buffer_is_a_violation() -> None:
@@ -180,10 +174,8 @@ PLACES = (("a", "x", 0), ("b", "y", 0))
 )
 def test_claims_that_disagree_with_the_placements_are_violations(claims: dict[str, Any], sentence: str) -> None:
     value = problem(A, B, pools=[{"name": "x", "cost": 2}, {"name": "y"}])
-    answer = plan(*PLACES).model_copy(
-        update=dict(Plan.model_validate(claims)) | {"placements": plan(*PLACES).placements}
-    )
-    assert rules_and_messages(value, answer) == [("false-claim", sentence)]
+    told = plan(*PLACES).model_copy(update=dict(Plan.model_validate(claims)) | {"placements": plan(*PLACES).placements})
+    assert rules_and_messages(value, told) == [("false-claim", sentence)]
 
 
 def test_a_plan_without_placements_makes_no_claims_about_them() -> None:
@@ -277,27 +269,17 @@ def test_the_verifier_reads_only_the_fields_of_a_problem() -> None:
                 raise AssertionError(name)
             return super().__getattribute__(name)
 
+    mod_4 = {"offset_mod": {"modulus": 4, "remainder": 0}}
     rows = [
         A | {"size": 16},
         B | {"relative": {"to": "view", "offset": 8}},
         {"id": "view", "size": 4, "alias_of": "a", "alias_offset": 8, "pools": ["p"]},
-        {
-            "id": "c",
-            "size": 4,
-            "start": 0,
-            "end": 3,
-            "forbid_pools": ["q"],
-            "offset_mod": {"modulus": 4, "remainder": 0},
-        },
+        {"id": "c", "size": 4, "start": 0, "end": 3, "forbid_pools": ["q"]} | mod_4,
         {"id": "d", "size": 2, "start": 0, "end": 3, "no_cross": 64},
     ]
-    ties: dict[str, Any] = {
-        "conflicts": [["a", "c"]],
-        "may_share": [["c", "d"]],
-        "bank": [{"buffers": ["a", "c"]}, {"buffers": ["a", "d"], "weight": 2.0}],
-        "together": [["a", "d"]],
-        "pools": [{"name": "p", "bank_size": 8}, {"name": "q"}],
-    }
+    pairs: dict[str, Any] = {"conflicts": [["a", "c"]], "may_share": [["c", "d"]], "together": [["a", "d"]]}
+    banks = [{"buffers": ["a", "c"]}, {"buffers": ["a", "d"], "weight": 2.0}]
+    ties = pairs | {"bank": banks, "pools": [{"name": "p", "bank_size": 8}, {"name": "q"}]}
     value = problem(*rows, **ties)
     closed = FieldsOnly.model_construct(value.model_fields_set, **{name: getattr(value, name) for name in fields})
     places = [("a", "p", 0), ("b", "p", 16), ("view", "p", 8), ("c", "p", 24), ("d", "p", 24)]
@@ -313,8 +295,7 @@ def test_a_buffer_ends_at_its_highest_offset_or_below_it() -> None:
     plan = solve(problem)
     assert (plan.status, {row.id: row.offset for row in plan.placements}["dma"] + 32 <= 40) == ("optimal", True)
     placements = [{"id": "a", "pool": "default", "offset": 41}, {"id": "dma", "pool": "default", "offset": 9}]
-    found = verify(problem, Plan.model_validate({"placements": placements}))
-    assert [each.rule for each in found] == ["too-high"]
+    assert [each.rule for each in verify(problem, Plan.model_validate({"placements": placements}))] == ["too-high"]
     with pytest.raises(ProblemError, match=r"end_at_most: must be at least size \(32\), got 31"):
         Problem.model_validate({"buffers": [rows[1] | {"end_at_most": 31}]})
 
@@ -325,8 +306,7 @@ def test_a_buffer_begins_at_its_lowest_offset_or_above_it() -> None:
     plan = solve(problem)
     assert (plan.status, plan.peak, plan.placement("l1").offset) == ("optimal", 132, 100)
     placements = [{"id": "a", "pool": "default", "offset": 0}, {"id": "l1", "pool": "default", "offset": 99}]
-    found = verify(problem, Plan.model_validate({"placements": placements}))
-    assert [each.rule for each in found] == ["too-low"]
+    assert [each.rule for each in verify(problem, Plan.model_validate({"placements": placements}))] == ["too-low"]
     both = Problem.model_validate({"buffers": [rows[0], rows[1] | {"start_at_least": 100, "end_at_most": 131}]})
     assert solve(both).status == "infeasible"
     assert "start_at_least" in (certify(problem, plan).reason or "")

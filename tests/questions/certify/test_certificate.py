@@ -27,8 +27,7 @@ def test_certify_reports_why_no_certificate_is_available() -> None:
 
 
 def test_certify_refuses_an_invalid_plan() -> None:
-    rows = [{"id": name, "pool": "default", "offset": 0} for name in ("a", "b")]
-    wrong = Plan.model_validate({"placements": rows})
+    wrong = Plan.model_validate({"placements": [{"id": name, "pool": "default", "offset": 0} for name in ("a", "b")]})
     with pytest.raises(PlanError, match="plan: "):
         certify(PROBLEM, wrong)
     answer = certify(PROBLEM).model_copy(update={"plan": wrong})

@@ -32,8 +32,7 @@ def apply_change(problem: Problem, name: int | str, **fields: Any) -> Problem:
 
 
 def best_peak(problem: Problem) -> int:
-    found = require_value(best_score(problem))
-    return int(found[-1])
+    return int(require_value(best_score(problem))[-1])
 
 
 @pytest.mark.slow
@@ -45,12 +44,10 @@ def test_what_if_savings_match_brute_force(feature: str) -> None:
             continue
         peak = best_peak(problem)
         found = ask_what_if(problem, shrunk_to=0.5)
-        assert found.peak == peak
-        assert found.status == "optimal"
+        assert (found.peak, found.status) == (peak, "optimal")
         for row in found.buffers:
             assert row.exact
-            rest = apply_change(problem, row.id)
-            assert row.gain_if_dropped == (peak - best_peak(rest),) * 2
+            assert row.gain_if_dropped == (peak - best_peak(apply_change(problem, row.id)),) * 2
             gain = peak - best_peak(apply_change(problem, row.id, size=require_value(row.shrunk_to)))
             assert row.gain_if_shrunk == (gain, gain)
             assert row.may_grow is not None
@@ -62,10 +59,8 @@ def test_what_if_savings_match_brute_force(feature: str) -> None:
 def test_what_if_reports_possible_growth_in_bytes_for_sizes_with_a_common_unit() -> None:
     rows = [{"id": "a", "size": 64, "start": 0, "end": 2}, {"id": "b", "size": 128, "start": 2, "end": 3}]
     found = ask_what_if(Problem.model_validate({"buffers": rows}))
-    assert [(row.id, row.gain_if_dropped, row.may_grow) for row in found.buffers] == [
-        ("a", (0, 0), 64),
-        ("b", (64, 64), 0),
-    ]
+    worth = [(row.id, row.gain_if_dropped, row.may_grow) for row in found.buffers]
+    assert worth == [("a", (0, 0), 64), ("b", (64, 64), 0)]
 
 
 def test_what_if_rates_a_pin_by_the_peak_reduction_without_it() -> None:
@@ -77,8 +72,7 @@ def test_what_if_rates_a_pin_by_the_peak_reduction_without_it() -> None:
 def test_what_if_rates_extra_pool_bytes_by_the_saved_cost() -> None:
     rows = [{"id": k, "size": 10, "start": 0, "end": 2, "traffic": 100} for k in range(3)]
     pools = [{"name": "fast", "size": 20, "cost": 1.0}, {"name": "slow", "cost": 3.0}]
-    problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
-    found = ask_what_if(problem, more=10)
+    found = ask_what_if(Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"}), more=10)
     assert [(row.pool, row.gain, row.exact) for row in found.pools] == [("fast", (200.0, 200.0), True)]
     assert [row.gain_if_dropped for row in found.buffers] == [(10, 10)] * 3
 
@@ -86,8 +80,7 @@ def test_what_if_rates_extra_pool_bytes_by_the_saved_cost() -> None:
 def test_what_if_ignores_the_size_of_a_pool_that_is_too_small() -> None:
     rows = [{"id": k, "size": 10 * k, "start": 0, "end": 1} for k in (1, 2)]
     found = ask_what_if(Problem.model_validate({"buffers": rows, "pools": [{"size": 25}]}))
-    assert found.peak == 30
-    assert [row.gain_if_dropped for row in found.buffers] == [(10, 10), (20, 20)]
+    assert (found.peak, [row.gain_if_dropped for row in found.buffers]) == (30, [(10, 10), (20, 20)])
 
 
 def test_what_if_of_an_empty_problem_lists_no_buffers() -> None:
@@ -96,9 +89,8 @@ def test_what_if_of_an_empty_problem_lists_no_buffers() -> None:
 
 
 def test_what_if_savings_of_reuse_pairs_match_brute_force() -> None:
-    rows = [{"id": k, "size": 2 + k % 2, "start": k // 2, "end": k // 2 + 1} for k in range(4)]
     data: dict[str, Any] = {
-        "buffers": rows,
+        "buffers": [{"id": k, "size": 2 + k % 2, "start": k // 2, "end": k // 2 + 1} for k in range(4)],
         "reuse": [{"pairs": [[a, b] for b in range(4) for a in range(b) if a // 2 < b // 2], "cost": 2}],
         "pools": [{"name": "ub", "size": 7}],
         "objective": "cost",

@@ -55,6 +55,5 @@ def test_a_solver_function_of_the_caller_is_refused_outside_local_calls() -> Non
 def test_a_plan_read_back_from_json_prints_the_same_table() -> None:
     for problem in (ROOMY, TIGHT):
         found = plan(problem, options=STEADY)
-        read = TypeAdapter(Plan).validate_json(QUESTION.write(found))
-        assert list(plan_lines(read)) == list(plan_lines(found))
+        assert list(plan_lines(TypeAdapter(Plan).validate_json(QUESTION.write(found)))) == list(plan_lines(found))
     assert list(plan_lines(plan(ROOMY, options=STEADY)))[1] == "default: 112 bytes (112 B), lower bound 112"

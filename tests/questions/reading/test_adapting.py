@@ -55,8 +55,7 @@ def test_reads_of_weights_are_counted_through_calls_and_loops() -> None:
 def test_a_csv_table_can_be_adapted_by_pins_reserved_ranges_copies_and_alignment(table: str, capfd: Captured) -> None:
     plan = run_plan(capfd, table, "--pin", "b=0x80", "--reserve", "16", "--copies", "a=2", "--alignment", "32")
     found = offsets(plan)
-    assert found["b"] == ("default", 128)
-    assert set(found) == {"a", "a#2", "b", "c"}
+    assert (found["b"], set(found)) == (("default", 128), {"a", "a#2", "b", "c"})
     assert all(offset % 32 == 0 and offset >= 16 for _, offset in found.values())
     # Both copies of a buffer are alive all the time, so they must not overlap others.
     (low, high), c = sorted((found["a"][1], found["a#2"][1])), found["c"][1]
@@ -102,8 +101,7 @@ def test_the_option_order_allows_reuse_of_bytes_only_along_its_edges(
     edges: list[str], conflicts: list[list[str]], pairs: list[tuple[str, str]] | None
 ) -> None:
     rows = [{"id": name, "size": 4, "start": k, "end": k + 1} for k, name in enumerate("abc")]
-    reuse = [{"pairs": [["a", "b"], ["a", "c"], ["b", "c"]], "cost": 1}]
-    for priced in ({"reuse": reuse, "objective": "cost"}, {}):
+    for priced in ({"reuse": [{"pairs": [["a", "b"], ["a", "c"], ["b", "c"]], "cost": 1}], "objective": "cost"}, {}):
         data = {"buffers": rows, "pools": [{"name": "ub", "size": 8}], "conflicts": conflicts, **priced}
         plan = memplan.solve(memplan.read_problem(json.dumps(data).encode(), order=edges))
         assert plan.status == ("infeasible" if pairs is None else "optimal")

@@ -17,13 +17,9 @@ from tests.support import oracle
 from tests.support.random_problems import random_problem
 
 ROWS = [(3, 0, 2), (2, 1, 4), (4, 3, 6), (2, 0, 1), (3, 5, 7)]
-PROBLEM = Problem.model_validate(
-    {
-        "buffers": [{"id": k, "size": size, "start": a, "end": b} for k, (size, a, b) in enumerate(ROWS)],
-        "pools": [{"name": "fast", "size": 4}, {"name": "slow", "cost": 2}],
-        "objective": "cost",
-    }
-)
+BUFFERS = [{"id": k, "size": size, "start": a, "end": b} for k, (size, a, b) in enumerate(ROWS)]
+POOLS = [{"name": "fast", "size": 4}, {"name": "slow", "cost": 2}]
+PROBLEM = Problem.model_validate({"buffers": BUFFERS, "pools": POOLS, "objective": "cost"})
 
 
 def score(plan: Plan) -> tuple[float | None, ...]:
@@ -31,7 +27,6 @@ def score(plan: Plan) -> tuple[float | None, ...]:
 
 
 def swept_plans(problem: Problem, sizes: dict[str, Any]) -> list[tuple[dict[str, int], Plan]]:
-    """Return the sizes of each combination and its plan, after checking that it is valid and the best."""
     answer = run_sweep(problem, sizes, options=SweepOptions(each_s=20.0, time_limit_s=200.0))
     found = [(row.sizes, plan) for row, plan in zip(answer.points, answer.plans or (), strict=True)]
     for chosen, plan in found:
@@ -60,8 +55,7 @@ def test_a_larger_size_in_a_sweep_is_never_worse_even_without_search_time() -> N
 def test_a_plan_of_another_problem_is_ignored_as_a_start() -> None:
     other = Problem.model_validate({"buffers": [{"id": "x", "size": 1, "start": 0, "end": 1}]})
     stranger = solve(other, time_limit_s=20)
-    broken = solve(PROBLEM.with_capacity({"fast": 9}), time_limit_s=20)
-    for start in (stranger, broken):
+    for start in (stranger, solve(PROBLEM.with_capacity({"fast": 9}), time_limit_s=20)):
         assert solve(PROBLEM.with_capacity({"fast": 0}), time_limit_s=20, start=start).status == "optimal"
 
 

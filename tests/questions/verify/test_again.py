@@ -34,8 +34,7 @@ def test_verify_again_repeats_deterministic_plans_byte_for_byte() -> None:
         assert plan.options == {"time_limit_s": 1.0, "deterministic": True, "seed": 3}
         found = verify_again(plan, data).again
         assert found is not None
-        assert (found.same, found.reproducible, found.version_before) == ("bytes", True, None)
-        assert found.plan == plan
+        assert (found.same, found.reproducible, found.version_before, found.plan) == ("bytes", True, None, plan)
 
 
 def test_verify_again_solves_a_plan_without_recorded_options_with_the_defaults() -> None:

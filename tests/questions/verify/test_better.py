@@ -12,12 +12,9 @@ from memplan.questions.verify.verify import VerifyOptions
 from memplan.questions.verify.verify import verify as verdict_of
 from memplan.solvers.portfolio.solve import solve
 from tests.support import public_problems
+from tests.support.values import buffer_rows
 
-ROWS = [
-    {"id": "a", "size": 8, "start": 0, "end": 4},
-    {"id": "b", "size": 8, "start": 0, "end": 2},
-    {"id": "c", "size": 4, "start": 2, "end": 4},
-]
+ROWS = buffer_rows(a=(8, 0, 4), b=(8, 0, 2), c=(4, 2, 4))
 
 
 def problem_of(*rows: dict[str, Any], **more: Any) -> Problem:
@@ -83,16 +80,13 @@ def test_verify_better_compares_each_pool() -> None:
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "pools": ["fast" if k < 2 else "slow"]} for k in range(3)]
     places = [{"id": k, "pool": "fast" if k < 2 else "slow", "offset": at} for k, at in ((0, 0), (1, 4), (2, 20))]
     found = compare_with_best(problem_of(*rows, pools=pools), Plan.model_validate({"placements": places}))
-    assert [(pool.name, pool.used, pool.best, pool.above_line) for pool in found.pools] == [
-        ("fast", 8, 8, ()),
-        ("slow", 24, 4, (2,)),
-    ]
+    pools = [(pool.name, pool.used, pool.best, pool.above_line) for pool in found.pools]
+    assert pools == [("fast", 8, 8, ()), ("slow", 24, 4, (2,))]
 
 
 def test_verify_better_improves_a_greedy_plan_of_bert_by_at_most_40_moves() -> None:
     problem = public_problems.problem("executorch/bert_4l.csv")
-    greedy = solve(problem, solver="reference:executorch-greedy")
-    found = compare_with_best(problem, greedy, time_limit_s=8)
+    found = compare_with_best(problem, solve(problem, solver="reference:executorch-greedy"), time_limit_s=8)
     assert found.too_much_bytes == 393216
     assert found.fewest_moves is not None
     assert len(found.fewest_moves.moved) <= 40

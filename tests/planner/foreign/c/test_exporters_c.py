@@ -56,7 +56,6 @@ def write_files(layout: VerifiedLayout, target: str, folder: Path, name: str) ->
 
 
 def link(compiler: Sequence[str], folder: Path, names: Sequence[str], *options: str) -> Elf:
-    """Link plan.c with a program that has one pointer to each buffer; return the linked ELF file."""
     pointers = "".join(f"extern unsigned char *const at_{k};\n" for k in range(len(names)))
     pointers += "".join(f"unsigned char *const at_{k} = PLAN_ADDRESS_{name};\n" for k, name in enumerate(names))
     (folder / "program.c").write_text(f'#include "plan.h"\n{pointers}void start(void);\nvoid start(void) {{}}\n')
@@ -138,8 +137,7 @@ def test_c_headers_compile_as_cpp(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 def test_pools_of_malloc_c_can_be_allocated_several_times(tmp_path: Path) -> None:
-    layout = two_memories_anywhere()
-    write_files(layout, "malloc-c", tmp_path, "heap.c")
+    write_files(two_memories_anywhere(), "malloc-c", tmp_path, "heap.c")
     (tmp_path / "main.c").write_text(
         """\
 #include "heap.h"
@@ -169,8 +167,7 @@ int main(void)
 
 def test_a_scatter_file_has_one_region_for_each_pool() -> None:
     text = export("armlink", two_memories(), "plan")[""].decode()
-    regions = re.findall(r"^(\w+) (0x[0-9a-f]+) UNINIT (0x[0-9a-f]+)\n\{\n  \* \((\S+)\)\n\}$", text, re.MULTILINE)
-    assert regions == [
+    assert re.findall(r"^(\w+) (0x[0-9a-f]+) UNINIT (0x[0-9a-f]+)\n\{\n  \* \((\S+)\)\n\}$", text, re.MULTILINE) == [
         ("plan_sram_1", "0x20000000", "0x1000", ".bss.plan_sram_1"),
         ("plan_int", "0x30000010", "0x74", ".bss.plan_int"),
     ]
@@ -208,22 +205,18 @@ def test_buffer_names_cannot_end_a_comment_in_exported_c() -> None:
             assert "a */ b" not in data.decode()
 
 
+PICKED = "since aligned_alloc picks the address, got alignment 32 and base_address 16"
+
+
 @pytest.mark.parametrize(
     ("target", "row", "pool", "sentence"),
     [
         ("c", {"alignment": 48}, {}, "must be a power of two for C without a base_address, got 48"),
         ("malloc-c", {"alignment": 48}, {}, "got alignment 48 and base_address 0"),
-        (
-            "malloc-c",
-            {"alignment": 32, "offset": 16},
-            {"base_address": 16},
-            "since aligned_alloc picks the address, got alignment 32 and base_address 16",
-        ),
+        ("malloc-c", {"alignment": 32, "offset": 16}, {"base_address": 16}, PICKED),
     ],
 )
-def test_an_alignment_that_c_cannot_express_is_refused(
-    target: str, row: dict[str, int], pool: dict[str, int], sentence: str
-) -> None:
+def test_alignments_beyond_c_are_refused(target: str, row: dict[str, int], pool: dict[str, int], sentence: str) -> None:
     with pytest.raises(FormatError, match=sentence):
         export(target, single_pool_layout(row, **pool), "plan")
 
@@ -231,23 +224,15 @@ def test_an_alignment_that_c_cannot_express_is_refused(
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_linker_regions_of_a_pool_exclude_its_reserved_ranges(compiler: list[str], tmp_path: Path) -> None:
     places = [0, 8192, 8256, 16384]
-    layout = single_pool_layout(
-        *({"offset": offset, "alignment": 16} for offset in places),
-        size=65536,
-        base_address=0x20000000,
-        reserved=[[64, 4096], [15360, 1024], [4160, 0]],
-    )
+    rows, reserved = [{"offset": offset, "alignment": 16} for offset in places], [[64, 4096], [15360, 1024], [4160, 0]]
+    layout = single_pool_layout(*rows, size=65536, base_address=0x20000000, reserved=reserved)
     write_files(layout, "c", tmp_path, "plan.c")
     write_files(layout, "ld", tmp_path, "plan.ld")
     (tmp_path / "whole.ld").write_text(SCRIPT)
     elf = link(compiler, tmp_path, [buffer.name for buffer in layout.buffers], f"-Wl,-T,{tmp_path / 'whole.ld'}")
     assert [elf.pointer(f"at_{k}") - 0x20000000 for k in range(4)] == places
     regions = re.findall(r"plan_p\w* : ORIGIN = (\w+), LENGTH = (\w+)", (tmp_path / "plan.ld").read_text())
-    assert [(int(start, 16) - 0x20000000, int(length, 16)) for start, length in regions] == [
-        (0, 64),
-        (4160, 11200),
-        (16384, 49152),
-    ]
+    assert [(int(at, 16) - 0x20000000, int(n, 16)) for at, n in regions] == [(0, 64), (4160, 11200), (16384, 49152)]
 
 
 @pytest.mark.parametrize("target", ["c", "malloc-c"])

@@ -77,8 +77,7 @@ def test_the_reason_for_a_random_infeasible_problem_is_itself_infeasible() -> No
 
 @pytest.mark.slow
 def test_a_reason_for_infeasibility_can_include_rules_of_single_buffers() -> None:
-    found = reason(CONSTRAINED["infeasible for a page"])
-    assert [rule.rule for rule in found.rules] == ["no_cross", "no_cross"]
+    assert [rule.rule for rule in reason(CONSTRAINED["infeasible for a page"]).rules] == ["no_cross", "no_cross"]
 
 
 def test_explain_names_colliding_pins_as_the_reason_for_infeasibility() -> None:
@@ -101,8 +100,7 @@ def test_a_reason_for_infeasibility_can_include_the_allowed_pools_of_a_pinned_bu
 def test_a_reason_for_infeasibility_can_include_a_reserved_range() -> None:
     rows = [{"id": "a", "size": 60, "start": 0, "end": 2}, {"id": "b", "size": 9, "start": 4, "end": 5}]
     found = reason(Problem.model_validate({"buffers": rows, "pools": [{"size": 100, "reserved": [[50, 1]]}]}))
-    assert found.buffers == ("a",)
-    assert [(rule.rule, rule.value) for rule in found.rules] == [("reserved", (50, 1))]
+    assert (found.buffers, [(rule.rule, rule.value) for rule in found.rules]) == (("a",), [("reserved", (50, 1))])
 
 
 def test_explain_names_a_live_set_above_the_capacity_without_any_search() -> None:
@@ -123,8 +121,7 @@ def test_infeasibility_beyond_live_sets_is_explained_by_an_infeasible_core() -> 
     assert found.irreducible
     assert found.would_do is not None
     assert (found.would_do.size, found.would_do.proved, found.needed) == (peak, True, peak)
-    assert stages[:2] == ["infeasible", "witness"]
-    assert stages[-2:] == ["irreducible", "enough"]
+    assert (stages[:2], stages[-2:]) == (["infeasible", "witness"], ["irreducible", "enough"])
     assert solve(cut_down(resize_pool(problem, peak - 1), found.buffers, ())).status == "infeasible"
     for name in found.buffers:
         rest = [other for other in found.buffers if other != name]
@@ -137,15 +134,13 @@ def test_explain_names_buffers_confined_to_one_of_two_pools() -> None:
     pools = [{"name": "fast", "size": 10}, {"name": "slow", "size": 100}]
     found = reason(Problem.model_validate({"buffers": rows, "pools": pools}))
     assert len(found.buffers) == 2
-    assert [rule.rule for rule in found.rules] == ["pools", "pools"]
-    assert found.pool == "fast"
+    assert ([rule.rule for rule in found.rules], found.pool) == (["pools", "pools"], "fast")
 
 
 def test_a_cancelled_explanation_returns_its_partial_reason() -> None:
     cancelled = threading.Event()
     problem = full_load(0, 14)
-    peak = solve(problem, time_limit_s=20).peak or 0
-    small = resize_pool(problem, peak - 1)
+    small = resize_pool(problem, (solve(problem, time_limit_s=20).peak or 0) - 1)
     plan = solve(small, time_limit_s=20)
     cancelled.set()
     found = require_value(reason_of(small, plan, Control.from_limit(2, cancelled=cancelled)))
@@ -173,8 +168,7 @@ def test_the_sufficient_pool_size_is_proved_minimal_if_all_smaller_sizes_are_rul
     # The time is too short to prove the peak, so only the known refutation of smaller sizes decides.
     problem = public_problems.problem("minimalloc/J.1048576.csv")
     for least, is_proved in ((0, False), (2**40, True)):  # problem J is not proved in so little time
-        found = require_value(sufficient_size(problem, "default", least, Control.from_limit(0.05)))
-        assert found.proved is is_proved
+        assert require_value(sufficient_size(problem, "default", least, Control.from_limit(0.05))).proved is is_proved
 
 
 def test_the_sufficient_pool_size_includes_pinned_zero_size_buffers() -> None:

@@ -29,7 +29,7 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 from tests.support import public_problems
 from tests.support.oracle import best_score
-from tests.support.values import require_value
+from tests.support.values import buffer_rows, require_value
 
 SPILL: tuple[ChangeKind, ...] = ("spill",)
 POOL: tuple[ChangeKind, ...] = ("pool",)
@@ -116,9 +116,7 @@ def test_only_the_smallest_of_repairs_that_differ_in_steps_is_kept() -> None:
     lives = {"a": (10, 0, 10), "b": (8, 8, 12), "c": (7, 6, 8), "d": (3, 4, 6)}
     rows = [{"id": name, "size": size, "start": start, "end": end} for name, (size, start, end) in lives.items()]
     found = repairs(Problem.model_validate({"buffers": rows, "pools": [{"size": 17}]}), repairs=9).repairs
-    ends = [
-        (each.steps, repair.peak_after) for repair in found for each in repair.changes if each.kind == "earlier-end"
-    ]
+    ends = [(row.steps, repair.peak_after) for repair in found for row in repair.changes if row.kind == "earlier-end"]
     assert ends[:1] == [(2, 17)]
     assert [repair for repair in found if len(repair.changes) == 1 and repair.changes[0].steps == 4] == []
 
@@ -143,13 +141,8 @@ def test_explain_can_prove_that_no_small_repair_exists() -> None:
 
 
 def test_a_spilled_buffer_occupies_bytes_in_the_step_of_its_return() -> None:
-    rows = [
-        {"id": "kept", "size": 10, "start": 0, "end": 9},
-        {"id": "wide", "size": 15, "start": 3, "end": 5},
-        {"id": "late", "size": 15, "start": 8, "end": 10},
-    ]
-    problem = Problem.model_validate({"buffers": rows, "pools": [{"size": 20}]})
-    assert repairs(problem, kinds=SPILL).status == "none"
+    rows = buffer_rows(kept=(10, 0, 9), wide=(15, 3, 5), late=(15, 8, 10))
+    assert repairs(Problem.model_validate({"buffers": rows, "pools": [{"size": 20}]}), kinds=SPILL).status == "none"
 
 
 def test_repairs_can_move_a_buffer_to_another_pool() -> None:
@@ -196,10 +189,8 @@ def test_shortening_a_buffer_merges_its_adjacent_lifetimes() -> None:
     assert [(row.start, row.end) for row in spilled][1:] == [(0, 1), (8, 9)]
     second["lifetimes"] = [[0, 2], [2, 6]]
     short = Problem.model_validate({"buffers": [first, second], "pools": [{"name": "p", "size": 108}]})
-    assert (
-        ChangedProblems(short).apply_changes([RepairChange(kind="earlier-end", buffers=("s",), steps=3)]).buffers[1].end
-        == 3
-    )
+    earlier = RepairChange(kind="earlier-end", buffers=("s",), steps=3)
+    assert ChangedProblems(short).apply_changes([earlier]).buffers[1].end == 3
     for each in repairs(problem).repairs:
         assert solve(changed.apply_changes(each.changes)).status != "infeasible"
         assert each.peak_after == require_value(each.plan).peak
@@ -239,17 +230,8 @@ def test_repairs_respect_and_release_pinned_buffers(
 
 
 RANDWIRE = Path(__file__).parents[4] / "examples" / "graphs" / "cells_randwire32x1_s1.json"
-SWAPPED = {
-    "size": [1, 10, 2, 10, 2, 1],
-    "kept": [5],
-    "ops": [
-        {"in": [0], "out": [1]},
-        {"in": [0], "out": [3]},
-        {"in": [1], "out": [2]},
-        {"in": [3], "out": [4]},
-        {"in": [2, 4], "out": [5]},
-    ],
-}
+USES = ([0], 1), ([0], 3), ([1], 2), ([3], 4), ([2, 4], 5)
+SWAPPED = {"size": [1, 10, 2, 10, 2, 1], "kept": [5], "ops": [{"in": reads, "out": [made]} for reads, made in USES]}
 
 
 def repairs_of(graph: OperationGraph, capacity: int, wanted: int = 3) -> OrderRepairs:
@@ -264,8 +246,7 @@ def graph() -> OperationGraph:
 
 
 def test_repairs_of_a_graph_propose_the_order_with_the_fewest_moves(graph: OperationGraph) -> None:
-    found = repairs_of(graph, 14, 1)
-    repair = found.repairs[0]
+    repair = repairs_of(graph, 14, 1).repairs[0]
     assert (repair.kind, repair.operations, repair.moves) == ("reorder", (1, 2), 2)
     assert repair.live_peak == peak_of(graph, require_value(repair.order)) <= 14
     assert verify(require_value(repair.problem), require_value(repair.plan)) == ()
@@ -284,8 +265,7 @@ def test_repairs_can_prove_that_no_order_fits(graph: OperationGraph) -> None:
 
 @pytest.mark.slow
 def test_a_randwire_network_is_repaired_by_another_order() -> None:
-    graph = read_graph(RANDWIRE.read_bytes())
-    found = repairs_of(graph, 3_800_000, 1)
+    found = repairs_of(read_graph(RANDWIRE.read_bytes()), 3_800_000, 1)
     assert found.repairs[0].kind == "reorder"
     problem, plan = found.repairs[0].problem, found.repairs[0].plan
     assert problem is not None
@@ -308,11 +288,8 @@ TWO_MEMORIES = {"pools": [{"name": "sram", "size": 64}, {"name": "psram", "size"
 
 
 def test_repairs_of_a_graph_in_two_pools_use_only_changes_of_models() -> None:
-    found = require_value(
-        explain(
-            *problem_of_two_memories(WIDE), options=ExplainOptions(repairs=3, with_plans=True, time_limit_s=20)
-        ).repairs
-    )
+    options = ExplainOptions(repairs=3, with_plans=True, time_limit_s=20)
+    found = require_value(explain(*problem_of_two_memories(WIDE), options=options).repairs)
     assert found.of_operations is not None
     assert {change.kind for repair in found.repairs for change in repair.changes} <= {*KINDS_OF_MODELS}
     first = found.of_operations.repairs[0]
@@ -335,8 +312,7 @@ def test_repairs_of_a_model_change_lifetimes_only_on_request() -> None:
 
 def test_repairs_of_a_graph_can_run_operations_in_place() -> None:
     rows = [{"out": [0], "kind": "conv2d"}, {"in": [0], "out": [1], "kind": "relu"}, {"in": [1], "out": [2]}]
-    graph = graph_from({"size": [60, 60, 4], "kept": [2], "ops": rows})
-    repair = repairs_of(graph, 64, 1).repairs[0]
+    repair = repairs_of(graph_from({"size": [60, 60, 4], "kept": [2], "ops": rows}), 64, 1).repairs[0]
     assert (repair.kind, repair.operations, repair.peak_after) == ("in-place", (1,), 64)
     assert verify(require_value(repair.problem), require_value(repair.plan)) == ()
 
@@ -353,15 +329,8 @@ def test_repairs_of_a_graph_keep_the_allowed_pools_of_tensors() -> None:
     assert any('"tensor_4" has its own pool or offset' in why for why in found.left_out)
 
 
-WIDE = {
-    "size": [60, 60, 60, 4, 4, 4, 4],
-    "kept": [6],
-    "ops": [
-        *({"out": [k], "cost": 100} for k in range(3)),
-        *({"in": [k], "out": [3 + k]} for k in range(3)),
-        {"in": [3, 4, 5], "out": [6]},
-    ],
-}
+MAKES, REDUCES = [{"out": [k], "cost": 100} for k in range(3)], [{"in": [k], "out": [3 + k]} for k in range(3)]
+WIDE = {"size": [60, 60, 60, 4, 4, 4, 4], "kept": [6], "ops": [*MAKES, *REDUCES, {"in": [3, 4, 5], "out": [6]}]}
 """All three large tensors are produced before any is reduced; a better order keeps one alive at a time."""
 
 
