@@ -276,7 +276,7 @@ class Choosing {
   struct Packing {
     Array<i64> goal, home, pool, offset, random;
 
-    windows::WindowSearch run(bool is_thorough) const { return {goal, home, pool, offset, 0, is_thorough, random, {nullptr, 0}, {nullptr, 0}}; }
+    windows::WindowSearch run(bool is_thorough) const { return {goal, home, pool, offset, 0, is_thorough, {nullptr, 0}, random, {nullptr, 0}, {nullptr, 0}}; }
   };
 
   // Return the last choice, not yet packed. If the arena has failed, the result must not be read.
@@ -350,7 +350,7 @@ class Choosing {
     const Array<i64> random = arena.array<i64>(1);
     if (arena.has_failed) return;
     pool.fill(kAbsent);
-    const windows::WindowSearch run{none, {nullptr, 0}, pool, offset, 0, 0, random, {nullptr, 0}, {nullptr, 0}};
+    const windows::WindowSearch run{none, {nullptr, 0}, pool, offset, 0, 0, {nullptr, 0}, random, {nullptr, 0}, {nullptr, 0}};
     windows::Search search(allocator_, arena, spaces_, run, stop_, true);
     if (arena.has_failed || search.has_too_many()) return;
     search.fill();

@@ -1,11 +1,16 @@
 // The set of partial choices that a search through live sets continues from one live set to the next.
 #pragma once
+#include <bit>
+#include <optional>
+
+#include "random.hpp"
 #include "stack.hpp"
 #include "timeline.hpp"
 
 namespace memplan::choice {
 
 inline constexpr i64 kPartialsAUnit = 32;
+inline constexpr i64 kMostStored = 16'000'000;  // entries, at 6 bytes each, after which those no longer needed are forgotten
 
 // The result of a search: no choice costs less than `bound`, and `work` counts what the search has done.
 struct Cheapest {
@@ -36,7 +41,9 @@ class PartialChoices {
         below_(arena.rows<i64>(multipliers.worth.size, knapsack.rows + 1)),
         seen_(arena.array<i64>(timeline.members.size)),
         alive_(arena.array<i64>(knapsack.price.columns)),
+        slots_(arena.array<Slot>(static_cast<i64>(std::bit_ceil(static_cast<u64>(2 * widest * price.size))))),
         steps_(arena) {
+    entries_[0].emplace(arena.allocator());
     if (arena.has_failed) return;
     std::fill(now_[0], now_[0] + columns_, 0);
     for (i64 r = 0; r < below_.size; ++r) std::partial_sum(multipliers.worth[r], multipliers.worth[r] + knapsack.rows, below_[r] + 1);
@@ -75,7 +82,8 @@ class PartialChoices {
   const Multipliers &multipliers_;
   const Timeline &timeline_;
   const Rows<i64> &price_;
-  const i64 top_, widest_;
+  const i64 top_;
+  i64 widest_;
   const bool relaxes_;
   const i64 load_, columns_;
   i64 count_ = 0, alive_count_ = 0, dropped_ = kNever, above_ = kNever, handled_ = 0;
@@ -84,7 +92,14 @@ class PartialChoices {
   Rows<i64> below_;  // the prices of all live sets before each live set
   Array<i64> seen_;
   Array<i64> alive_;  // the items with a choice that have arrived, in the order in which they leave
+  struct Slot {
+    u32 merge, row;
+  };
+  Array<Slot> slots_;  // the partial choices of the last merge, by the hash of their keys
+  u32 merges_ = 0;
   Growing<Step> steps_;
+  std::optional<Arena> entries_[2];  // one of them has the entries of all steps
+  i64 at_ = 0, stored_ = 0;
 
   i64 *key(i64 *row) const { return row + 2; }
   i64 home(i64 j, i64 *row) const { return timeline_.item_field[j].of(key(row)); }
@@ -127,25 +142,24 @@ class PartialChoices {
     if (begin != end) merge(0);
   }
 
-  // Of equal partial choices from `first` on, keep the cheapest.
+  // Of equal partial choices from `first` on, keep the cheapest, at the place of the first one.
   void merge(i64 first) {
     if (count_ < first + 2) return;
-    std::iota(order_.data + first, order_.data + count_, first);
-    const auto compared = [this](i64 a, i64 b) {
-      for (i64 word = timeline_.words - 1; word >= 0; --word)
-        if (const i64 x = key(now_[a])[word], y = key(now_[b])[word]; x != y) return x < y ? -1 : 1;
-      return 0;
-    };
-    std::sort(order_.data + first, order_.data + count_, [&](i64 a, i64 b) {
-      const int by_key = compared(a, b);
-      return by_key != 0 ? by_key < 0 : now_[a][0] != now_[b][0] ? now_[a][0] < now_[b][0] : a < b;
-    });
+    const u64 mask = std::bit_ceil(static_cast<u64>(2 * (count_ - first))) - 1;
+    ++merges_;
     i64 to = first;
-    for (i64 x = first; x < count_; ++x)
-      if (x == first || compared(order_[x - 1], order_[x]) != 0)
-        std::copy(now_[order_[x]], now_[order_[x]] + columns_, next_[to++]);
-    std::copy(now_[0], now_[0] + first * columns_, next_[0]);
-    std::swap(now_, next_), count_ = to;
+    for (i64 k = first; k < count_; ++k) {
+      i64 *row = now_[k];
+      u64 hash = 0;
+      for (i64 word = 0; word < timeline_.words; ++word) hash = mixed(hash ^ static_cast<u64>(key(row)[word]));
+      const auto slot = [&] { return slots_.data + (hash & mask); };
+      while (slot()->merge == merges_ && !std::equal(key(row), key(row) + timeline_.words, key(now_[slot()->row]))) ++hash;
+      const bool is_new = slot()->merge != merges_;
+      i64 *const kept = now_[is_new ? to++ : slot()->row];
+      if (is_new) *slot() = {merges_, static_cast<u32>(to - 1)};
+      if (kept != row && (is_new || row[0] < kept[0])) std::copy(row, row + columns_, kept);
+    }
+    count_ = to;
   }
 
   // Branch on an arriving item: it may be put into each memory with enough capacity.
@@ -248,14 +262,50 @@ class PartialChoices {
   }
 
   void record(i64 j) {
-    const Array<std::int32_t> origin = arena_.uncleared<std::int32_t>(count_);
-    const Array<std::int16_t> homes = arena_.uncleared<std::int16_t>(count_);
+    if (stored_ + count_ > kMostStored) forget_unneeded();
+    const Step step = new_step(j, count_);
     if (arena_.has_failed) return;
     for (i64 k = 0; k < count_; ++k) {
-      origin[k] = static_cast<std::int32_t>(now_[k][1]), homes[k] = static_cast<std::int16_t>(home(j, now_[k]));
+      step.origin[k] = static_cast<std::int32_t>(now_[k][1]), step.home[k] = static_cast<std::int16_t>(home(j, now_[k]));
       now_[k][1] = k;
     }
-    steps_.push({j, count_, origin.data, homes.data});
+    steps_.push(step);
+  }
+
+  Step new_step(i64 item, i64 count) {
+    Arena &entries = *entries_[at_];
+    const Step made{item, count, entries.uncleared<std::int32_t>(count).data, entries.uncleared<std::int16_t>(count).data};
+    stored_ += count, arena_.has_failed = arena_.has_failed || entries.has_failed;
+    return made;
+  }
+
+  // Forget the entries from which no partial choice comes any more: few steps far back have several others. If many are
+  // left, fewer partial choices are kept from now on.
+  void forget_unneeded() {
+    const auto mark = [](std::int16_t &home) { home = static_cast<std::int16_t>(home < 0 ? home : -1 - home); };
+    for (i64 k = 0; k < count_; ++k) mark(steps_[steps_.size - 1].home[now_[k][1]]);
+    i64 most = 0;
+    for (i64 x = steps_.size - 1; x >= 0; --x) {
+      most = std::max(most, steps_[x].count);
+      for (i64 k = 0; k < steps_[x].count && x > 0; ++k)
+        if (steps_[x].home[k] < 0) mark(steps_[x - 1].home[steps_[x].origin[k]]);
+    }
+    at_ = 1 - at_, entries_[at_].emplace(arena_.allocator());
+    const Array<std::int32_t> number = entries_[at_]->array<std::int32_t>(most), before = entries_[at_]->array<std::int32_t>(most);
+    stored_ = 0;
+    for (i64 x = 0; x < steps_.size && !entries_[at_]->has_failed; ++x) {
+      const Step old = steps_[x];
+      std::copy(number.begin(), number.end(), before.data);
+      i64 kept = 0;
+      for (i64 k = 0; k < old.count; ++k)
+        if (old.home[k] < 0) number[k] = static_cast<std::int32_t>(kept++);
+      const Step step = steps_[x] = new_step(old.item, kept);
+      for (i64 k = 0; k < old.count && !entries_[at_]->has_failed; ++k)
+        if (old.home[k] < 0) step.home[number[k]] = static_cast<std::int16_t>(-1 - old.home[k]), step.origin[number[k]] = before[old.origin[k]];
+    }
+    for (i64 k = 0; k < count_ && !arena_.has_failed; ++k) now_[k][1] = number[now_[k][1]];
+    entries_[1 - at_].reset();
+    if (stored_ > kMostStored / 2) widest_ = std::max<i64>(1, widest_ / 2);
   }
 
   // Charge for the capacity left free, and drop partial choices that do not fit or cost too much.

@@ -4,16 +4,21 @@
 
 namespace memplan {
 
+// Return a hash of a number: the step of splitmix64 that mixes its bits (Steele, Lea and Flood 2014).
+inline u64 mixed(u64 value) {
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9U;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebU;
+  return value ^ (value >> 31);
+}
+
 class Random {
  public:
   explicit Random(u64 seed) : state_(seed) {}
 
-  // Return the next number of splitmix64 (Steele, Lea and Flood 2014).
+  // Return the next number of splitmix64.
   u64 next() {
     state_ += 0x9e3779b97f4a7c15U;
-    u64 mixed = (state_ ^ (state_ >> 30)) * 0xbf58476d1ce4e5b9U;
-    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebU;
-    return mixed ^ (mixed >> 31);
+    return mixed(state_);
   }
 
   double uniform(double low = 0.0, double high = 1.0) {

@@ -11,6 +11,7 @@
 
 #include "arena.hpp"
 #include "memplan.h"
+#include "random.hpp"
 
 namespace memplan {
 
@@ -71,6 +72,7 @@ struct WindowSearch {
   Array<i64> offset;
   i64 work;
   i64 is_thorough;  // 1 to pack `home` with more than the least nodes
+  Array<i64> held;  // not 0 for the buffers that keep their places; or empty
   Array<i64> random;
   Array<i64> flag;
   Array<i64> answer;
@@ -251,6 +253,7 @@ class Search {
     return count + partners;
   }
   i64 price(i64 i) const { return spaces_.price[run_.pool[i]][i]; }
+  bool is_held(i64 i) const { return run_.held.size > 0 && run_.held[i] != 0; }
   bool is_fixed(i64 i) const { return mates_first_[spaces_.together[i] + 1] - mates_first_[spaces_.together[i]] > kLeast; }
 
   // Return whether the offset of a buffer is at a fixed distance from another one's.
@@ -308,11 +311,6 @@ class Search {
     return page == 0 ? kMost : (floor_div(at + shift, page) + 1) * page - shift;
   }
 
-  static u64 mixed(u64 value) {
-    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9U;
-    value = (value ^ (value >> 27)) * 0x94d049bb133111ebU;
-    return value ^ (value >> 31);
-  }
   static u64 name(i64 x, i64 pool, i64 at) {
     return mixed(mixed(static_cast<u64>(x + 1) * 64 + static_cast<u64>(pool)) + static_cast<u64>(at));
   }
@@ -383,7 +381,7 @@ class Search {
 
   // Add a buffer to the window, together with all that must share its memory, if the window has at most `most` then.
   void add(i64 i, i64 most) {
-    if (place_[i] != 0 || is_fixed(i)) return;
+    if (place_[i] != 0 || is_fixed(i) || is_held(i)) return;
     const i64 lead = spaces_.together[i], first = mates_first_[lead], last = mates_first_[lead + 1];
     if (count_ + last - first > most) return;
     for (i64 k = first; k < last; ++k) window_[count_++] = mates_[k], place_[mates_[k]] = 1;
@@ -393,7 +391,7 @@ class Search {
   bool draw_window() {
     double sum = 0;
     for (i64 i = 0; i < n(); ++i) {
-      sum += static_cast<double>(std::max<i64>(0, price(i) - run_.goal[i]) + clashes(i));
+      if (!is_held(i)) sum += static_cast<double>(std::max<i64>(0, price(i) - run_.goal[i]) + clashes(i));
       lost_[i] = sum;
     }
     if (sum <= 0) return false;

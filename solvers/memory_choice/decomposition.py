@@ -35,7 +35,7 @@ from memplan.solvers.memory_choice.multipliers import (
 )
 from memplan.solvers.memory_choice.program import ProgramSolver
 from memplan.solvers.memory_choice.windows import StackRefutations, Windows, suits_windows
-from memplan.solvers.processes.threads import solvers_beside
+from memplan.solvers.processes.threads import processors, solvers_beside
 from memplan.solvers.search.goals import COST, Goals
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Progress
@@ -143,7 +143,11 @@ def _pool_below(pool: CompiledPool, end: int) -> CompiledPool:
 
 
 NAME = "memory-choice"
-ROUNDS = ((250_000, ChoiceEffort(10_000)), (2_500_000, ChoiceEffort(300_000, 24_000_000)))
+ROUNDS = (
+    (60_000, ChoiceEffort(10_000)),
+    (250_000, ChoiceEffort(10_000)),
+    (2_500_000, ChoiceEffort(300_000, 24_000_000)),
+)
 """The work for a packing, and the effort for a choice; when the goals stall, the next round follows."""
 _ITERATIONS, _ITERATION_WORK = 1000, 3_000_000
 """The most improvement steps for multipliers, and their cost in items and rows examined."""
@@ -164,14 +168,28 @@ _OPEN_AT_MOST = 4
 """The most choices for one goal whose packing may stay undecided."""
 _LOWERED_PART = 8
 """One part in this many of the work that is left may go to a search for a cheaper choice."""
-_WIDTHS, _PATIENCE = (1_000, 3_000, 10_000), (3, 10, 30)
+_WIDTHS, _PATIENCE = (1_000, 3_000, 10_000, 30_000, 100_000), (3, 10, 30, 30, 30)
 """The partial choices of each bound, and the searches of windows without a gain after which the next one follows."""
+_BOUNDED_SHARE = 1.5
+"""The share of the time that is left for a bound of more partial choices, if these took as long each as before.
+
+They take less.
+"""
+_CHOSEN_WIDTH = 3_000
+"""The most partial choices of a cheaper choice of more than _MOST_IN_TURN items; more gain less than they take."""
+_AIM_PATIENCE = 2
+"""The searches of windows without a gain after which they aim at a cheaper choice, if one is known by then."""
 _MOST_IN_TURN = 1_000
 """The most items for which windows leave half of the time to exact searches."""
 _MOST_TIMES = 16
 """The most steps of one window search, in multiples of the least."""
 _LOOK_S = 0.05
 """The seconds between two looks at whether a search is over."""
+_LEAST_PART, _PARTED = 1_000, 0.95
+"""The number of items for each part of a bound, and the share of the cost below which it is raised in parts.
+
+Between parts of the time, some of the bound is lost.
+"""
 _LAST_PATIENCE = 200
 """The window searches without a gain after which exact searches, or the end of the search, follow."""
 _RESTRICTED_SHARE = 0.5
@@ -298,8 +316,10 @@ class Decomposition:
         partials = self._affordable_steps(_FIRST_PARTIALS, _LEAST_PARTIALS, _PARTIAL_S * knapsack.n_items)
         self.effort = ChoiceEffort(partials)
         self.spent, self.spent_before, self._time_s = 0, 0, search.remaining_s
+        most = 1 if search.deterministic else min(processors(), knapsack.n_items // _LEAST_PART)
+        self.parts = solvers_beside(max(1, most))
         self.has_windows = self.is_done = False
-        self._idle, self.has_pursued = Event(), Event()
+        self._idle, self._has_raised, self.has_pursued = Event(), Event(), Event()
         self.first = PoolChoice(None, 0, 0)
         self._aim: I64 | None = None
         size = knapsack.n_items + knapsack.rows
@@ -399,15 +419,30 @@ class Decomposition:
 
     def raise_bounds(self, windows: Windows | None) -> None:
         """Raise the bound on the cost up to that of the first choice, and search `windows` between these steps."""
-        for widest, patience in zip(_WIDTHS, _PATIENCE, strict=True):
+        taken_s, last = 0.0, _WIDTHS[0]
+        for k, (widest, patience) in enumerate(zip(_WIDTHS, _PATIENCE, strict=True)):
             if not self.has_windows or self._is_over() or self._is_half_over():
                 break
+            parts = self.parts if self.floor < _PARTED * self.first.cost else 1
+            if not self._is_next_width(k, taken_s / last / parts):
+                continue
+            left_s = self.search.remaining_s
             if self.floor < self.first.cost:
-                self._raise_cost_bound(widest, self.first.cost)
+                self._raise_cost_bound(ChoiceEffort(widest, parts=parts), self.first.cost)
+            taken_s, last = parts * (left_s - self.search.remaining_s), widest
             if self.floor < self.first.cost and not self._is_over():
                 self._lower_choice(widest)
             if windows:
                 self.search_on(windows, patience, in_turn=True)
+        self._has_raised.set()
+
+    def _is_next_width(self, k: int, each_s: float) -> bool:
+        """Return whether the bound of _WIDTHS[k] partial choices, of `each_s` seconds, fits, and no wider one does."""
+        if self.search.deterministic or self.knapsack.n_items <= _MOST_IN_TURN:
+            return k < 3
+        left_s = _BOUNDED_SHARE * self.search.remaining_s
+        fitting = [other for other, widest in enumerate(_WIDTHS) if each_s * widest <= left_s]
+        return k == 0 or k == max(fitting, default=0)
 
     def await_windows(self, windows: Windows | None) -> None:
         """Wait until windows that are searched beside this thread, so not `windows`, bring no gain for a while.
@@ -433,10 +468,10 @@ class Decomposition:
         idle, before = 0, windows.spent
         windows.adopt_best()
         while idle < patience and not self.is_done and not self._is_over():
-            if windows.is_at_goal:
+            if windows.is_at_goal or (idle == _AIM_PATIENCE and self._aim is not self.first.home):
                 if self._aim is self.first.home or self.first.home is None:
                     break
-                self._aim = self.first.home
+                idle, self._aim = 0, self.first.home
                 windows.begin(self._aim)
             if in_turn and self._is_half_over():
                 return
@@ -445,7 +480,13 @@ class Decomposition:
                 self._idle.set()
             self.spent += windows.spent - before
             before = windows.spent
+            # Bounds use all processors, so what gains nothing leaves them its own until a cheaper choice is known.
+            while idle >= _AIM_PATIENCE and self._aim is self.first.home and self._are_bounds_raised_in_parts():
+                self._has_raised.wait(_LOOK_S)
         self._idle.set()
+
+    def _are_bounds_raised_in_parts(self) -> bool:
+        return self.parts > 1 and not (self._has_raised.is_set() or self.is_done or self._is_over())
 
     def search_beside(self, windows: Windows) -> None:
         """Search windows while the other steps run, and go on if these find a cheaper choice."""
@@ -458,17 +499,21 @@ class Decomposition:
             is_last = self.has_pursued.wait(_LOOK_S)
 
     def _lower_choice(self, partials: int) -> None:
+        if self.knapsack.n_items > _MOST_IN_TURN:
+            partials = min(partials, _CHOSEN_WIDTH)
+        if partials <= self.effort.partials:
+            return
         most = (self.search.work_limit - self.spent) // _LOWERED_PART
         if self.search.deterministic and self.first.work * partials > most * self.effort.partials:
             return
-        self.effort = ChoiceEffort(partials)
+        self.effort = ChoiceEffort(partials, partials * self.knapsack.n_items)
         choice = self._find_cheapest_choice(self.ends, self.multipliers, self.nogoods, self.first.cost - 1)
         if choice.home is not None:
             self.first = choice
 
-    def _raise_cost_bound(self, widest: int, most: int) -> None:
-        limit = self.knapsack.limits(self.ends)
-        found = cost_bound(self.knapsack, limit, self.multipliers, self.nogoods, most, widest, self._stop_flag())
+    def _raise_cost_bound(self, effort: ChoiceEffort, most: int) -> None:
+        limit, flag = self.knapsack.limits(self.ends), self._stop_flag()
+        found = cost_bound(self.knapsack, limit, self.multipliers, self.nogoods, most, effort, flag)
         self.spent += found.work
         if not self._is_over():
             self.floor = self._offer_floor(min(found.bound, most + 1), self.floor)

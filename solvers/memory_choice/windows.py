@@ -6,6 +6,8 @@ placed again. This ends when each buffer costs no more than in the cheapest choi
 core/windows.hpp.
 """
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 
 from memplan.planner.instance.instance import Instance
@@ -21,6 +23,7 @@ from memplan.solvers.packing.orders import RULES, Traits
 from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.place import bounded_first
 from memplan.solvers.packing.sharing_decisions import forbid_sharing
+from memplan.solvers.processes.threads import processors, solvers_beside
 from memplan.solvers.search.incumbent import Search
 
 NAME = "memory-choice:windows"
@@ -36,6 +39,9 @@ _STEPS = 300
 _STEPS_A_UNIT = 16
 """The kernel's steps for each unit of Search.work_limit."""
 _RULES = (RULES[3], RULES[1], RULES[7])
+_LEAST_PART = 500
+"""The number of buffers for each processor that searches windows."""
+_EMPTY = column([])
 
 
 def suits_windows(instance: Instance) -> bool:
@@ -93,6 +99,7 @@ class Windows:
         self._goal = np.zeros(n, dtype=np.int64)
         # A plan found while the time ends is still useful, so the packer has no stop flag.
         self._packer, self._traits = Packer(apart, column([0])), Traits(apart)
+        self._parts = _TimeParts(self.spaces.table, search)
 
     def begin(self, home: I64) -> bool:
         """Pack the choice `home` of memories or adopt the search's best plan; return True if there is a plan."""
@@ -125,7 +132,7 @@ class Windows:
         With `times` as many steps, the search strays farther from the best plan before it returns to it.
         """
         before = self._cost()
-        self._run(self._pool[:0], _STEPS * len(self._pool) * times)
+        self._search_parts(_STEPS * len(self._pool) * times)
         prices = self._prices(self._pool)
         self.is_at_goal = bool((prices <= self._goal).all()) and self._cost() == prices.sum()
         return self._cost() < before and self.offer()
@@ -151,7 +158,6 @@ class Windows:
 
     def _run(self, home: I64, steps: int, is_thorough: bool = False) -> bool:
         """Run the kernel for some steps, and return True if all buffers are placed."""
-        answer = np.zeros(2, dtype=np.int64)
         task = core.WindowSearch(
             self._goal,
             column(home),
@@ -159,13 +165,45 @@ class Windows:
             self._offset,
             steps,
             is_thorough,
+            _EMPTY,
             self._random,
             self.search.flag,
-            answer,
+            np.zeros(2, dtype=np.int64),
         )
-        core.search_windows(self.spaces, Reference(task))
-        self.spent += int(answer[1]) // _STEPS_A_UNIT
-        return (bool(answer[0]) and self.search.flag[0] == 0) or not (self._pool == ABSENT).any()
+        self._run_beside([task])
+        return (bool(task.answer[0]) and self.search.flag[0] == 0) or not (self._pool == ABSENT).any()
+
+    def _search_parts(self, steps: int) -> None:
+        """Search windows for some steps, in parts of the time side by side, if all buffers are placed."""
+        if self._parts.count < 2:
+            self._run(_EMPTY, steps)
+            return
+        part = self._parts.draw()
+        tasks = [
+            core.WindowSearch(
+                self._goal,
+                _EMPTY,
+                self._pool.copy(),
+                self._offset.copy(),
+                steps,
+                False,
+                column(part != k),
+                self._random + 2 * k,
+                self.search.flag,
+                np.zeros(2, dtype=np.int64),
+            )
+            for k in range(self._parts.count)
+        ]
+        self._run_beside(tasks)
+        self._random = tasks[-1].random
+        for k, task in enumerate(tasks):
+            is_here = part == k
+            self._pool[is_here], self._offset[is_here] = task.pool[is_here], task.offset[is_here]
+
+    def _run_beside(self, tasks: list[core.WindowSearch]) -> None:
+        with ThreadPoolExecutor(len(tasks), thread_name_prefix=NAME) as threads:
+            list(threads.map(lambda task: core.search_windows(self.spaces, Reference(task)), tasks))
+        self.spent += sum(int(task.answer[1]) for task in tasks) // _STEPS_A_UNIT
 
     def _prices(self, pool: I64) -> I64:
         return column(self.spaces.table.price[pool, np.arange(len(pool))])
@@ -174,6 +212,40 @@ class Windows:
         pool, offset = self._pool if pool is None else pool, self._offset if offset is None else offset
         clash = column([] if self.knapsack.costs is None else self.knapsack.costs.clash)
         return int(self._prices(pool).sum() + clash[cost_mask(self.instance, pool, offset)].sum())
+
+
+class _TimeParts:
+    """Parts of the time between cuts that are drawn anew each time, so that `count` kernels may search side by side.
+
+    A buffer is in a part if it lives there only, and so do all whose places it depends on by other rules than time.
+    """
+
+    def __init__(self, spaces: core.Spaces, search: Search) -> None:
+        n = len(spaces.size)
+        self.first, self.last = np.full(n, 2**62), np.full(n, ABSENT)
+        np.minimum.at(self.first, spaces.lifetime_buffer, spaces.start)
+        np.maximum.at(self.last, spaces.lifetime_buffer, spaces.end - 1)
+        self.starts, self.together = np.sort(self.first), spaces.together
+        firsts = (spaces.conflict_first, spaces.share_first, spaces.bank_first)
+        of = np.concatenate([np.repeat(np.arange(n), np.diff(first)) for first in firsts])
+        self.links = np.stack((of, np.concatenate((spaces.conflict, spaces.share, spaces.bank_with))))
+        self._random = np.random.default_rng(abs(seed_of(search.seed, 0)))
+        # The work is counted or the time of one processor, so searches side by side would gain nothing.
+        is_alone = search.deterministic or search.counts_processor or (self.last == ABSENT).any()
+        self.count = solvers_beside(1 if is_alone else max(1, min(processors(), n // _LEAST_PART)))
+
+    def draw(self) -> I64:
+        """Return the part of each buffer, or ABSENT if it keeps its place."""
+        n, k = len(self.first), self.count
+        cuts = self.starts[((self._random.random() + np.arange(k)) * n / k).astype(np.int64)]
+        begin, end = np.searchsorted(cuts, self.first, "right"), np.searchsorted(cuts, self.last, "right")
+        part = np.where(begin == end, begin % k, ABSENT)
+        a, b = self.links
+        part[self.links[:, part[a] != part[b]].ravel()] = ABSENT
+        low, high = part.copy(), part.copy()
+        np.minimum.at(low, self.together, part)
+        np.maximum.at(high, self.together, part)
+        return np.where((low == high)[self.together], part, ABSENT)
 
 
 def _highest_end(instance: Instance, order: I64, offsets: I64) -> int:

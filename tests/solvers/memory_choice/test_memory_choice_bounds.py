@@ -51,6 +51,17 @@ def small_knapsack(*buffers: dict[str, Any], **fields: Any) -> Knapsack:
 NOT_SET = column([0])
 
 
+def knapsack_of_three_memories(n: int) -> tuple[Knapsack, I64, Multipliers]:
+    rng = np.random.default_rng(3)
+    rows = [
+        {"size": int(rng.integers(1, 60)) * 64, "start": k, "end": k + int(rng.choice([2, 4, 20]))} for k in range(n)
+    ]
+    pools = [{"name": "tcm", "size": 16_384}, {"name": "sram", "size": 24_576, "cost": 4}, {"name": "dram", "cost": 20}]
+    knapsack = small_knapsack(*rows, pools=pools, **COSTS)
+    limit = knapsack.limits([pool.capacity for pool in knapsack.instance.pools])
+    return knapsack, limit, cost_multipliers(knapsack, limit[:0], limit, ROOMY, 100, NOT_SET)
+
+
 def test_the_cheapest_choice_of_buffers_that_begin_together_ends_soon_after_its_flag_is_set() -> None:
     rows = [{"size": 1000 + 37 * k * k % 911, "start": 0, "end": 2} for k in range(40)]
     knapsack = small_knapsack(*rows, pools=[{"name": "fast", "size": 20_000}, {"name": "slow", "cost": 1}], **COSTS)
@@ -149,12 +160,40 @@ def test_decision_diagram_cost_bounds_are_valid_at_any_width_and_exact_if_unlimi
     top = int(knapsack.price.max(axis=0, initial=0).sum())
     multipliers = cost_multipliers(knapsack, measured, limit, top, 100, NOT_SET)
     widths = (1, 2, 5, 10_000)
-    bounds = [cost_bound(knapsack, limit, multipliers, nogoods, top, widest, NOT_SET).bound for widest in widths]
+    bounds = [
+        cost_bound(knapsack, limit, multipliers, nogoods, top, ChoiceEffort(widest), NOT_SET).bound for widest in widths
+    ]
     if expected is None:
         assert bounds[-1] > top
         return
     assert max(bounds) <= expected
     assert bounds[-1] == expected
+    for parts in (2, 3):
+        found = cost_bound(knapsack, limit, multipliers, nogoods, top, ChoiceEffort(10_000, parts=parts), NOT_SET)
+        assert found.bound <= expected
+
+
+def test_bounds_of_parts_of_the_rows_add_up_to_nearly_the_bound_of_all() -> None:
+    knapsack, limit, multipliers = knapsack_of_three_memories(2_000)
+    whole, parted = (
+        cost_bound(knapsack, limit, multipliers, (), ROOMY, ChoiceEffort(100, parts=parts), NOT_SET).bound
+        for parts in (1, 4)
+    )
+    assert 0.98 * whole <= parted <= whole
+    assert parted > 1.01 * multipliers.cost_bound(knapsack, limit)
+
+
+@pytest.mark.slow
+def test_a_choice_of_more_partial_choices_than_are_stored_is_within_the_limits() -> None:
+    knapsack, limit, multipliers = knapsack_of_three_memories(9_000)
+    narrow, wide = (
+        cheapest_choice(knapsack, limit, multipliers, (), ROOMY, ChoiceEffort(width, width * knapsack.n_items), NOT_SET)
+        for width in (100, 2_500)
+    )
+    assert wide.home is not None
+    assert wide.cost == knapsack.cost(wide.home)
+    assert wide.cost < narrow.cost
+    assert (knapsack.loads(wide.home) <= limit).all()
 
 
 @pytest.mark.drawn

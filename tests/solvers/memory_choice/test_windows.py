@@ -2,6 +2,7 @@
 
 import random
 from itertools import permutations
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -67,11 +68,12 @@ def draw_problem(seed: int, n: int, kind: str = "", alignments: tuple[int, ...] 
     return Problem(objective="cost", pools=pools, buffers=rows, **more)
 
 
-def make_search(problem: Problem, work: int = 400_000) -> tuple[Knapsack, Search]:
+def make_search(problem: Problem, work: int = 400_000, deterministic: bool = True) -> tuple[Knapsack, Search]:
     instance = compile_problem(problem)
     knapsack = require_value(Knapsack.from_instance(instance))
     trusted = frozenset({decomposition.NAME})
-    return knapsack, Search(instance, deadline=np.inf, deterministic=True, work_limit=work, trusted=trusted)
+    deadline = np.inf if deterministic else monotonic() + 60
+    return knapsack, Search(instance, deadline=deadline, deterministic=deterministic, work_limit=work, trusted=trusted)
 
 
 def begin_windows(problem: Problem, work: int = 400_000) -> Windows:
@@ -96,6 +98,32 @@ def test_window_searches_yield_valid_plans_near_the_cost_bound(kind: str) -> Non
     # The bound ignores padding by alignments, so the cost may exceed it slightly.
     factor = 1.6 if kind in ("paged", "banked", "weighted") else 1.4 if kind == "mixed" else 1.3
     assert search.best.score[0] <= factor * search.bound[0] + 1
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("kind", [*KINDS, "shared"])
+def test_windows_that_are_searched_in_parts_of_the_time_yield_valid_cheaper_plans(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(windows, "processors", lambda: 4)
+    monkeypatch.setattr(windows, "_LEAST_PART", 50)
+    problem = draw_problem(8, 300, kind)
+    if kind == "shared":
+        problem = problem.model_copy(update={"may_share": tuple((i, i + 1) for i in range(0, 290, 10))})
+    knapsack, search = make_search(problem, deterministic=False)
+    found, choice = Windows(knapsack, search), Decomposition(knapsack, search)
+    assert choice.begin_windows(found)
+    before, parts = found._cost(), found._parts
+    for _ in range(20):
+        part = parts.draw()
+        assert {*range(4)} <= {*part.tolist()} <= {*range(-1, 4)}
+        assert (part[parts.links[0]] == part[parts.links[1]]).all()
+        assert (part == part[parts.together]).all()
+    for _ in range(3):
+        found.improve()
+    assert found._cost() < before or before == choice.first.cost
+    assert search.best is not None
+    assert not verify(problem, plan_of_assignment(problem, knapsack.instance, search.best, search.proof))
 
 
 @pytest.mark.parametrize("kind", ["", "residues"])
