@@ -185,7 +185,7 @@ _MOST_TIMES = 16
 """The most steps of one window search, in multiples of the least."""
 _LOOK_S = 0.05
 """The seconds between two looks at whether a search is over."""
-_LEAST_PART, _PARTED = 1_000, 0.95
+_LEAST_PART, _PARTED = 2_500, 0.95
 """The number of items for each part of a bound, and the share of the cost below which it is raised in parts.
 
 Between parts of the time, some of the bound is lost.
