@@ -239,7 +239,7 @@ def test_compose_refers_only_to_defined_services_networks_and_volumes() -> None:
 
 def test_only_the_compose_server_is_reachable_from_outside() -> None:
     assert COMPOSE["networks"]["inside"] == {"internal": True}
-    reached = {name for name, row in COMPOSE["rows"].items() if "ports" in row or "outside" in row["networks"]}
+    reached = {name for name, row in COMPOSE["services"].items() if "ports" in row or "outside" in row["networks"]}
     assert reached == {"server"}
 
 

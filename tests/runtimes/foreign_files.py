@@ -99,8 +99,12 @@ def _snapshots() -> Iterator[tuple[str, bytes]]:
     def event(action: str, addr: int, size: int) -> dict[str, Any]:
         return {"action": action, "addr": addr, "size": size}
 
-    first = event("alloc", 0, 512)
-    events = [first, event("alloc", 512, 1024), event("free_completed", 0, 512), first]
+    events = [
+        event("alloc", 0, 512),
+        event("alloc", 512, 1024),
+        event("free_completed", 0, 512),
+        event("alloc", 0, 512),
+    ]
     found = {"segments": [], "device_traces": [events]}
     yield "snapshot.json", json.dumps(found).encode()
     yield "snapshot.pickle", pickle.dumps(found)
