@@ -4,7 +4,6 @@ import json
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from tests.runtimes.protobuf_files import message
 from tests.runtimes.tflite_files import INT4, INT8, model, operator, subgraph, tensor, two_halves
@@ -96,15 +95,8 @@ def _tables() -> Iterator[tuple[str, bytes]]:
 
 
 def _snapshots() -> Iterator[tuple[str, bytes]]:
-    def event(action: str, addr: int, size: int) -> dict[str, Any]:
-        return {"action": action, "addr": addr, "size": size}
-
-    events = [
-        event("alloc", 0, 512),
-        event("alloc", 512, 1024),
-        event("free_completed", 0, 512),
-        event("alloc", 0, 512),
-    ]
+    rows = (("alloc", 0, 512), ("alloc", 512, 1024), ("free_completed", 0, 512), ("alloc", 0, 512))
+    events = [{"action": action, "addr": addr, "size": size} for action, addr, size in rows]
     found = {"segments": [], "device_traces": [events]}
     yield "snapshot.json", json.dumps(found).encode()
     yield "snapshot.pickle", pickle.dumps(found)
