@@ -50,9 +50,8 @@ def plan_file(found: Tab, name: str, content: bytes | dict[str, Any] = SMALL) ->
     wait_for_text(found, "planned in")
 
 
-def alarm(found: Tab) -> str:
-    found.page.wait_for_selector("[role=alert] li")
-    return found.page.inner_text("[role=alert]")
+def wait_for_alarm(found: Tab, sentence: str = "") -> None:
+    found.page.locator("[role=alert]:has(li)", has_text=sentence).wait_for()
 
 
 def test_the_start_screen_offers_an_example(opened_tab: Tab) -> None:
@@ -74,7 +73,7 @@ def test_a_mended_file_that_is_opened_again_under_its_name_is_read_again(opened_
     for size in ("eight", "8"):
         path.write_text(f"id,lower,upper,size\na,0,2,{size}\n")
         opened_tab.page.set_input_files("header input[type=file]", path)
-        wait_for_text(opened_tab, "planned in") if size == "8" else alarm(opened_tab)
+        wait_for_text(opened_tab, "planned in") if size == "8" else wait_for_alarm(opened_tab)
         # A browser reports only another name, so the field must have forgotten this one.
         assert opened_tab.page.input_value("header input[type=file]") == ""
 
@@ -144,7 +143,7 @@ def test_axe_finds_no_serious_violation(opened_tab: Tab, scheme: str) -> None:
     opened_tab.page.emulate_media(color_scheme=scheme)
     assert opened_tab.serious_violations() == []
     give(opened_tab, "small.json", json.dumps({**SMALL, "pools": [{"size": 100}]}).encode())
-    alarm(opened_tab)
+    wait_for_alarm(opened_tab)
     opened_tab.page.click("text=Jobs")
     opened_tab.page.wait_for_selector("dialog.jobs")
     assert opened_tab.serious_violations() == []
@@ -320,21 +319,22 @@ def test_a_dropped_file_opens_the_form_of_its_question(opened_tab: Tab) -> None:
         else:
             opened_tab.page.click("dialog >> text=Close")
     for name in ("operations.json", "two_memories.json", "cmake/memory.json"):
-        give(opened_tab, name, (EXAMPLES / name).read_bytes())
-        badge(opened_tab, "valid: checked")
+        with opened_tab.page.expect_response(lambda answer: answer.request.method == "POST"):
+            give(opened_tab, name, (EXAMPLES / name).read_bytes())
+        badge(opened_tab, "valid: checked")  # The badge of the file before is there until the answer comes.
     give(opened_tab, "index.json", (EXAMPLES / "graphs" / "index.json").read_bytes())
-    assert "must be" in alarm(opened_tab)
+    wait_for_alarm(opened_tab, "must be")
 
 
 def test_a_wrong_file_is_sent_only_once_and_replaced_by_its_correction(opened_tab: Tab) -> None:
     sent: list[str] = []
     opened_tab.page.on("request", lambda request: sent.append(request.method) if "convert" in request.url else None)
     give(opened_tab, "notes.txt", b"what is this")
-    assert "file: must be of a known format" in alarm(opened_tab)
+    wait_for_alarm(opened_tab, "file: must be of a known format")
     assert sent == ["POST"]
     for _ in range(2):  # Each round gives a wrong file, then its correction, so both must work twice.
         give(opened_tab, "small.json", json.dumps({**SMALL, "buffers": [{"id": 1, "size": 1.5}]}).encode())
-        alarm(opened_tab)
+        wait_for_alarm(opened_tab)
         plan_file(opened_tab, "small.json")
         assert opened_tab.page.locator("[role=alert] li").count() == 0
 
@@ -437,7 +437,7 @@ def test_each_model_of_an_application_has_its_own_colour(opened_tab: Tab) -> Non
 )
 def test_errors_with_markup_are_shown_as_text(opened_tab: Tab, name: str, content: bytes, sentence: str) -> None:
     give(opened_tab, name, content)
-    assert sentence in alarm(opened_tab)
+    wait_for_alarm(opened_tab, sentence)
     assert opened_tab.page.locator("img").count() == 0
 
 
