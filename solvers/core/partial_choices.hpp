@@ -292,15 +292,15 @@ class PartialChoices {
     }
     at_ = 1 - at_, entries_[at_].emplace(arena_.allocator());
     const Array<std::int32_t> number = entries_[at_]->array<std::int32_t>(most), before = entries_[at_]->array<std::int32_t>(most);
-    stored_ = 0;
-    for (i64 x = 0; x < steps_.size && !entries_[at_]->has_failed; ++x) {
+    stored_ = 0, arena_.has_failed = arena_.has_failed || entries_[at_]->has_failed;
+    for (i64 x = 0; x < steps_.size && !arena_.has_failed; ++x) {
       const Step old = steps_[x];
       std::copy(number.begin(), number.end(), before.data);
       i64 kept = 0;
       for (i64 k = 0; k < old.count; ++k)
         if (old.home[k] < 0) number[k] = static_cast<std::int32_t>(kept++);
       const Step step = steps_[x] = new_step(old.item, kept);
-      for (i64 k = 0; k < old.count && !entries_[at_]->has_failed; ++k)
+      for (i64 k = 0; k < old.count && !arena_.has_failed; ++k)
         if (old.home[k] < 0) step.home[number[k]] = static_cast<std::int16_t>(-1 - old.home[k]), step.origin[number[k]] = before[old.origin[k]];
     }
     for (i64 k = 0; k < count_ && !arena_.has_failed; ++k) now_[k][1] = number[now_[k][1]];

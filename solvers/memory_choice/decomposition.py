@@ -35,7 +35,7 @@ from memplan.solvers.memory_choice.multipliers import (
 )
 from memplan.solvers.memory_choice.program import ProgramSolver
 from memplan.solvers.memory_choice.windows import StackRefutations, Windows, suits_windows
-from memplan.solvers.processes.threads import processors, solvers_beside
+from memplan.solvers.processes.threads import processors_for, solvers_beside
 from memplan.solvers.search.goals import COST, Goals
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Progress
@@ -170,11 +170,10 @@ _LOWERED_PART = 8
 """One part in this many of the work that is left may go to a search for a cheaper choice."""
 _WIDTHS, _PATIENCE = (1_000, 3_000, 10_000, 30_000, 100_000), (3, 10, 30, 30, 30)
 """The partial choices of each bound, and the searches of windows without a gain after which the next one follows."""
+_WIDTHS_OF_FEW = 3
+"""The bounds of at most _MOST_IN_TURN items, and of counted work."""
 _BOUNDED_SHARE = 1.5
-"""The share of the time that is left for a bound of more partial choices, if these took as long each as before.
-
-They take less.
-"""
+"""The part of the time left that a bound may take by the seconds of each partial choice before; more take less each."""
 _CHOSEN_WIDTH = 3_000
 """The most partial choices of a cheaper choice of more than _MOST_IN_TURN items; more gain less than they take."""
 _AIM_PATIENCE = 2
@@ -186,10 +185,7 @@ _MOST_TIMES = 16
 _LOOK_S = 0.05
 """The seconds between two looks at whether a search is over."""
 _LEAST_PART, _PARTED = 2_500, 0.95
-"""The number of items for each part of a bound, and the share of the cost below which it is raised in parts.
-
-Between parts of the time, some of the bound is lost.
-"""
+"""The items for each part of a bound, and the share of the cost below which there are parts, which lose some of it."""
 _LAST_PATIENCE = 200
 """The window searches without a gain after which exact searches, or the end of the search, follow."""
 _RESTRICTED_SHARE = 0.5
@@ -316,8 +312,7 @@ class Decomposition:
         partials = self._affordable_steps(_FIRST_PARTIALS, _LEAST_PARTIALS, _PARTIAL_S * knapsack.n_items)
         self.effort = ChoiceEffort(partials)
         self.spent, self.spent_before, self._time_s = 0, 0, search.remaining_s
-        most = 1 if search.deterministic else min(processors(), knapsack.n_items // _LEAST_PART)
-        self.parts = solvers_beside(max(1, most))
+        self.parts = 1 if search.deterministic else processors_for(knapsack.n_items, _LEAST_PART)
         self.has_windows = self.is_done = False
         self._idle, self._has_raised, self.has_pursued = Event(), Event(), Event()
         self.first = PoolChoice(None, 0, 0)
@@ -439,7 +434,7 @@ class Decomposition:
     def _is_next_width(self, k: int, each_s: float) -> bool:
         """Return whether the bound of _WIDTHS[k] partial choices, of `each_s` seconds, fits, and no wider one does."""
         if self.search.deterministic or self.knapsack.n_items <= _MOST_IN_TURN:
-            return k < 3
+            return k < _WIDTHS_OF_FEW
         left_s = _BOUNDED_SHARE * self.search.remaining_s
         fitting = [other for other, widest in enumerate(_WIDTHS) if each_s * widest <= left_s]
         return k == 0 or k == max(fitting, default=0)

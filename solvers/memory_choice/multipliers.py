@@ -157,7 +157,7 @@ def cheapest_choice(
     If every choice costs more than `at_most` steps, the result has no choice but a lower bound on the cost of all
     choices.
     """
-    task = _choice_task(limit, nogoods, at_most, effort, flag, knapsack.n_items)
+    task = _choice_task(knapsack, limit, nogoods, at_most, effort, flag)
     core.cheapest_choice(knapsack.table, multipliers.table, Reference(task))
     is_found, cost, bound, work = task.answer.tolist()
     return PoolChoice(task.home if is_found else None, cost, bound, work)
@@ -187,12 +187,12 @@ def cost_bound(
     parts = effort.parts
     cuts = (np.arange(parts + 1) * knapsack.rows // parts).tolist()
     ranges = [_RowRange.take(knapsack, multipliers, limit, low, high) for low, high in pairwise(cuts)]
-    floors = [each.floor() for each in ranges]
+    floors = [each.floor() for each in ranges] if parts > 1 else [0]
 
     def bound_part(k: int) -> PoolChoice:
         inner = [nogood for nogood in nogoods if ranges[k].is_here[sorted(nogood.items)].all()]
         most = at_most - (sum(floors) - floors[k])
-        task = _choice_task(ranges[k].limit, inner, most, effort, flag, knapsack.n_items)
+        task = _choice_task(knapsack, ranges[k].limit, inner, most, effort, flag)
         core.least_choice(ranges[k].items, ranges[k].table, Reference(task))
         return PoolChoice(None, 0, *task.answer[2:].tolist())
 
@@ -219,9 +219,7 @@ class _RowRange(NamedTuple):
         if high - low == knapsack.rows:
             return cls(knapsack.table, multipliers.table, part_limit, np.ones(knapsack.n_items, dtype=np.bool_))
         before, until, rows = (_rows_before(knapsack, row) for row in (low, high, knapsack.rows))
-        # An item without rows costs its price in the first range.
-        before, until, rows = before + (low > 0) * (rows == 0), until + (rows == 0), np.maximum(1, rows)
-        is_here = until > before
+        is_here, rows = until > before, np.maximum(1, rows)
         lives = is_here[knapsack.item_of_lifetime] & (knapsack.start < high) & (knapsack.end > low)
         items = core.ChoiceItems(
             high - low,
@@ -256,7 +254,7 @@ def _rows_before(knapsack: Knapsack, row: int) -> I64:
 
 
 def _choice_task(
-    limit: I64, nogoods: Sequence[NoGood], at_most: int, effort: ChoiceEffort, flag: I64, items: int
+    knapsack: Knapsack, limit: I64, nogoods: Sequence[NoGood], at_most: int, effort: ChoiceEffort, flag: I64
 ) -> core.ChoiceTask:
     """Return the kernels' input table for the search for choices of pools within `limit` and the no-goods."""
     members = [sorted(nogood.items) for nogood in nogoods]
@@ -269,6 +267,6 @@ def _choice_task(
         effort.partials,
         effort.kept,
         flag,
-        np.zeros(items, dtype=np.int64),
+        np.zeros(knapsack.n_items, dtype=np.int64),
         np.zeros(4, dtype=np.int64),
     )

@@ -23,7 +23,7 @@ from memplan.solvers.packing.orders import RULES, Traits
 from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.place import bounded_first
 from memplan.solvers.packing.sharing_decisions import forbid_sharing
-from memplan.solvers.processes.threads import processors, solvers_beside
+from memplan.solvers.processes.threads import processors_for
 from memplan.solvers.search.incumbent import Search
 
 NAME = "memory-choice:windows"
@@ -170,7 +170,7 @@ class Windows:
             self.search.flag,
             np.zeros(2, dtype=np.int64),
         )
-        self._run_beside([task])
+        self.spent += self._run_kernel(task)
         return (bool(task.answer[0]) and self.search.flag[0] == 0) or not (self._pool == ABSENT).any()
 
     def _search_parts(self, steps: int) -> None:
@@ -194,16 +194,16 @@ class Windows:
             )
             for k in range(self._parts.count)
         ]
-        self._run_beside(tasks)
+        with ThreadPoolExecutor(len(tasks), thread_name_prefix=NAME) as threads:
+            self.spent += sum(threads.map(self._run_kernel, tasks))
         self._random = tasks[-1].random
         for k, task in enumerate(tasks):
             is_here = part == k
             self._pool[is_here], self._offset[is_here] = task.pool[is_here], task.offset[is_here]
 
-    def _run_beside(self, tasks: list[core.WindowSearch]) -> None:
-        with ThreadPoolExecutor(len(tasks), thread_name_prefix=NAME) as threads:
-            list(threads.map(lambda task: core.search_windows(self.spaces, Reference(task)), tasks))
-        self.spent += sum(int(task.answer[1]) for task in tasks) // _STEPS_A_UNIT
+    def _run_kernel(self, task: core.WindowSearch) -> int:
+        core.search_windows(self.spaces, Reference(task))
+        return int(task.answer[1]) // _STEPS_A_UNIT
 
     def _prices(self, pool: I64) -> I64:
         return column(self.spaces.table.price[pool, np.arange(len(pool))])
@@ -225,14 +225,16 @@ class _TimeParts:
         self.first, self.last = np.full(n, 2**62), np.full(n, ABSENT)
         np.minimum.at(self.first, spaces.lifetime_buffer, spaces.start)
         np.maximum.at(self.last, spaces.lifetime_buffer, spaces.end - 1)
+        # The work is counted or the time of one processor, so searches side by side would gain nothing.
+        is_alone = search.deterministic or search.counts_processor or (self.last == ABSENT).any()
+        self.count = 1 if is_alone else processors_for(n, _LEAST_PART)
+        if self.count == 1:
+            return
         self.starts, self.together = np.sort(self.first), spaces.together
         firsts = (spaces.conflict_first, spaces.share_first, spaces.bank_first)
         of = np.concatenate([np.repeat(np.arange(n), np.diff(first)) for first in firsts])
         self.links = np.stack((of, np.concatenate((spaces.conflict, spaces.share, spaces.bank_with))))
         self._random = np.random.default_rng(abs(seed_of(search.seed, 0)))
-        # The work is counted or the time of one processor, so searches side by side would gain nothing.
-        is_alone = search.deterministic or search.counts_processor or (self.last == ABSENT).any()
-        self.count = solvers_beside(1 if is_alone else max(1, min(processors(), n // _LEAST_PART)))
 
     def draw(self) -> I64:
         """Return the part of each buffer, or ABSENT if it keeps its place."""

@@ -41,6 +41,11 @@ def solvers_beside(count: int) -> int:
     return count if most is None else min(count, max(1, most // 2))
 
 
+def processors_for(items: int, each: int) -> int:
+    """Return how many processors may share work on some items, if `each` of these are worth one."""
+    return solvers_beside(max(1, min(processors(), items // each)))
+
+
 def threads_of_one() -> int:
     """Return the threads of a multithreaded solver: one per processor, or the part of a thread limit that is left."""
     most = max_threads()

@@ -129,7 +129,7 @@ def test_a_search_for_objects_with_counted_work_is_reproducible() -> None:
     asked = objects_from_problem(read_problem(public_problems.library_file("peak/tflite-mobilenet_v3_small_int8.csv")))
     first, second = (plan(asked, options=PlanOptions(time_limit_s=0.1, deterministic=True)) for _ in range(2))
     assert first == second
-    assert first.status == "feasible", "the asked must be hard enough for the time limit to matter"
+    assert first.status == "feasible", "the problem must be hard enough for the time limit to matter"
 
 
 def test_relay_storage_tokens_are_one_of_the_heuristics() -> None:

@@ -52,6 +52,7 @@ def plan_file(found: Tab, name: str, content: bytes | dict[str, Any] = SMALL) ->
 
 def wait_for_alarm(found: Tab, sentence: str = "") -> None:
     found.page.locator("[role=alert]:has(li)", has_text=sentence).wait_for()
+    assert sentence in found.page.inner_text("[role=alert]")  # The locator ignores case.
 
 
 def test_the_start_screen_offers_an_example(opened_tab: Tab) -> None:

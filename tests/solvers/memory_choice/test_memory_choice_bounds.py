@@ -168,7 +168,7 @@ def test_decision_diagram_cost_bounds_are_valid_at_any_width_and_exact_if_unlimi
         return
     assert max(bounds) <= expected
     assert bounds[-1] == expected
-    for parts in (2, 3):
+    for parts in (2, 3, 40):
         found = cost_bound(knapsack, limit, multipliers, nogoods, top, ChoiceEffort(10_000, parts=parts), NOT_SET)
         assert found.bound <= expected
 

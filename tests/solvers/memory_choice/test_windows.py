@@ -105,8 +105,7 @@ def test_window_searches_yield_valid_plans_near_the_cost_bound(kind: str) -> Non
 def test_windows_that_are_searched_in_parts_of_the_time_yield_valid_cheaper_plans(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(windows, "processors", lambda: 4)
-    monkeypatch.setattr(windows, "_LEAST_PART", 50)
+    monkeypatch.setattr(windows, "processors_for", lambda _items, _each: 4)
     problem = draw_problem(8, 300, kind)
     if kind == "shared":
         problem = problem.model_copy(update={"may_share": tuple((i, i + 1) for i in range(0, 290, 10))})
