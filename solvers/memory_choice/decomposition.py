@@ -143,11 +143,7 @@ def _pool_below(pool: CompiledPool, end: int) -> CompiledPool:
 
 
 NAME = "memory-choice"
-ROUNDS = (
-    (60_000, ChoiceEffort(10_000)),
-    (250_000, ChoiceEffort(10_000)),
-    (2_500_000, ChoiceEffort(300_000, 24_000_000)),
-)
+ROUNDS = ((100_000, ChoiceEffort(10_000)), (2_500_000, ChoiceEffort(300_000, 24_000_000)))
 """The work for a packing, and the effort for a choice; when the goals stall, the next round follows."""
 _ITERATIONS, _ITERATION_WORK = 1000, 3_000_000
 """The most improvement steps for multipliers, and their cost in items and rows examined."""
