@@ -1,11 +1,13 @@
 """The questions of the ledger: one about each problem of the library, and some about other problems."""
 
 from collections.abc import Iterator
+from itertools import combinations, product
 
 from lab.ledger.answers import FOLDERS
 from lab.ledger.rows import WORK_PER_S, Row
 from lab.support.hard_suite import GENERATED, MINIMALLOC, SCRATCHPADS, STEPS
 from lab.support.library_answers import WAYS
+from lab.support.memory_rules import RULES
 from memplan.extensions.library.entries import Entry, ProblemLibrary
 
 _MOST_S = {
@@ -45,6 +47,8 @@ _MEMORIES = {
 _SCRATCHPAD_S = {"A 80": 240, "H 50": 240, "H 80": 240, "convnext_tiny_b4 20": 80, "": 80, "step": 1}
 """Work limits of memory-choice problems in seconds of counted work; 240 and 80 take about 15 and 7 s of CPU time, and 1
 takes 5 to 13 s for a training step (`step`)."""
+_JOIN_S = 8
+"""The work limit of a problem of several memories with one rule, or two together, in seconds of counted work."""
 _OF_ENGINES = "library:rules/problems/drawn-conflicts-relative-sharing-28.json"
 """A problem with constraint kinds that the exact search does not support, so that engines must solve it."""
 _OF_ONE = {"few": "prices-in-two-pools", "lemmas": "mixed-alignments", "parts": "models-in-turns"}
@@ -73,6 +77,8 @@ def questions() -> Iterator[Row]:
         yield Row(f"scratchpad/{name}", f"plan 'scratchpad:{name}'", seconds * WORK_PER_S)
     for name, (parameters, seconds) in _MEMORIES.items():
         yield Row(f"memories/{name}", f"plan 'drawn:memories:{parameters}'", seconds * WORK_PER_S)
+    for n, rules in product((500, 3000), (*RULES, *map("+".join, combinations(RULES, 2)))):
+        yield Row(f"joins/{n} {rules}", f"plan 'drawn:memories:n={n},rules={rules}'", _JOIN_S * WORK_PER_S)
     for name in (*MINIMALLOC, *GENERATED):
         yield Row(f"hard/{name}", f"plan 'drawn:{name}' --solver exact", 4 * WORK_PER_S)
 

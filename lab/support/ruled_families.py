@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from lab.support.memory_rules import apply_rules
 from memplan.planner.model.problem import Problem
 
 _FAST = 0.5
@@ -43,11 +44,11 @@ def costly_problem(seed: int, n: int = 20, life: float = 5.0, high: int = 60) ->
     return Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
 
 
-def memories_problem(seed: int, n: int = 1000, coarse: int = 0, slower: int = 1) -> Problem:
+def memories_problem(seed: int, n: int = 1000, coarse: int = 0, slower: int = 1, rules: str = "") -> Problem:
     """Return a problem with a memory of 64 KiB at no cost, `slower` memories of 96 KiB, and an unlimited one.
 
     Later memories cost more per byte. In each step, a buffer starts that is alive for 2 to 20 steps; `coarse` percent
-    of the buffers are aligned to 4,096 bytes, all others to 64.
+    of the buffers are aligned to 4,096 bytes, all others to 64. `rules` adds names of `memory_rules`, joined by `+`.
     """
     rng, rows = np.random.default_rng(seed), []
     sizes, lives = (64 * rng.integers(1, 260, n)).tolist(), rng.choice([2, 3, 3, 4, 5, 8, 20], n).tolist()
@@ -57,7 +58,8 @@ def memories_problem(seed: int, n: int = 1000, coarse: int = 0, slower: int = 1)
         rows[-1]["traffic"] = accesses * size
     middle = [{"name": f"sram{k}", "size": 98304, "cost": 4.0 * (k + 1)} for k in range(slower)]
     pools = [{"name": "tcm", "size": 65536}, *middle, {"name": "dram", "cost": 20.0}]
-    return Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
+    data = {"buffers": rows, "pools": pools, "objective": "cost"}
+    return Problem.model_validate(apply_rules(data, rules, seed))
 
 
 def banked_problem(seed: int, n: int = 12, life: float = 4.0, high: int = 24) -> Problem:

@@ -112,7 +112,7 @@ class Search {
         next_(arena.array<State>(width_)),
         seen_(arena.array<u64>(kSlots)),
         children_(arena.array<Child>(width_ * children_of_state())),
-        loose_walls_(arena.rows<Range>(p(), 2 * largest_)),
+        loose_walls_(arena.rows<Range>(p(), 2 * kLeast * largest_)),
         loose_count_(arena.array<i64>(p())),
         wall_first_(arena.array<i64>(p() + 1)),
         price_sum_(arena.array<double>(p())) {
@@ -121,7 +121,7 @@ class Search {
     order(arena);
     list_mates();
     list_near(arena);
-    if (!has_too_many_ && !arena.has_failed) walls_ = arena.uncleared<Range>(p() * most_near_ + spaces.reserved.size), gaps_ = arena.uncleared<Range>(most_near_ + spaces.reserved.size + largest_ + kMostCuts), cut_ = arena.uncleared<Range>(gaps_.size);
+    if (!has_too_many_ && !arena.has_failed) walls_ = arena.uncleared<Range>(p() * most_near_ + kLeast * spaces.reserved.size), gaps_ = arena.uncleared<Range>(most_near_ + kLeast * (spaces.reserved.size + 2 * largest_) + kMostCuts), cut_ = arena.uncleared<Range>(gaps_.size);
   }
 
   bool has_too_many() const { return has_too_many_; }
@@ -148,7 +148,7 @@ class Search {
       const i64 spent = work_;
       if (!draw_window()) return true;
       const i64 q = draw_goal_memory(middle_);
-      if (kRepackShare * repacked_ < work_ && q != kAbsent && !is_free(q) && !is_fixed(middle_) && !is_tied(middle_)) {
+      if (kRepackShare * repacked_ < work_ && q != kAbsent && !is_free(q) && !is_fixed(middle_) && is_packable(q, middle_)) {
         repack(q);
         work_ = std::max(work_, spent + 1), repacked_ += work_ - spent;
         continue;
@@ -239,6 +239,7 @@ class Search {
   Array<i64> loose_count_, wall_first_;
   Array<double> price_sum_;
   i64 count_ = 0, child_count_ = 0, gap_count_ = 0, work_ = 0, nodes_ = 0, repacked_ = 0, most_near_ = 0;
+  i64 fullest_ = kAbsent;  // the step in which most bytes were in use, if the last packing failed; else kAbsent
   bool has_too_many_ = false, is_backwards_ = false, brings_more_ = false;
 
   i64 n() const { return spaces_.size.size; }
@@ -260,6 +261,32 @@ class Search {
   bool is_tied(i64 i) const {
     const i64 lead = spaces_.together[i];
     return std::any_of(mates_.data + mates_first_[lead], mates_.data + mates_first_[lead + 1], [this, i](i64 j) { return j != i && spaces_.lead[j] == spaces_.lead[i]; });
+  }
+
+  // Call a function with each buffer at a fixed distance from a buffer, and with this buffer itself.
+  template <class Each>
+  void for_tied(i64 i, Each &&each) const {
+    const i64 lead = spaces_.together[i];
+    for (i64 k = mates_first_[lead]; k < mates_first_[lead + 1]; ++k)
+      if (spaces_.lead[mates_[k]] == spaces_.lead[i]) each(mates_[k]);
+  }
+
+  // Return whether the fullest step, if it is known, is between the start of a buffer, or of one at a fixed distance from
+  // it, and the end of the last of them.
+  bool lives_when_fullest(i64 i) const {
+    i64 start = kMost, end = kAbsent;
+    for_tied(i, [&](i64 j) {
+      for (i64 y = lives_first_[j]; y < lives_first_[j + 1]; ++y)
+        start = std::min(start, spaces_.start[lives_[y]]), end = std::max(end, spaces_.end[lives_[y]]);
+    });
+    return fullest_ == kAbsent || (start <= fullest_ && fullest_ < end);
+  }
+
+  // Return whether an exact packing may place a buffer and all that must share its memory. Groups at fixed distances are
+  // packed as boxes, which do not tell the pages of their buffers apart.
+  bool is_packable(i64 q, i64 i) const {
+    const i64 lead = spaces_.together[i];
+    return std::all_of(mates_.data + mates_first_[lead], mates_.data + mates_first_[lead + 1], [this, q](i64 j) { return spaces_.page[q][j] == 0 || !is_tied(j); });
   }
 
   bool is_alone(i64 i) const { return mates_first_[spaces_.together[i] + 1] - mates_first_[spaces_.together[i]] == 1; }
@@ -372,8 +399,12 @@ class Search {
       for (i64 i = 0; i < n(); ++i)
         for (i64 k = spaces_.conflict_first[i]; k < spaces_.conflict_first[i + 1]; ++k) note(i, spaces_.conflict[k]);
       if (is_filling) break;
-      for (i64 i = 0; i < n(); ++i)
-        most_near_ = std::max(most_near_, near_first_[i + 2] + banked(i).size), near_first_[i + 2] += near_first_[i + 1];
+      for (i64 i = 0; i < n(); ++i) {
+        i64 walls = 0;
+        for_tied(i, [&](i64 j) { walls += near_first_[j + 2] + banked(j).size; });
+        most_near_ = std::max(most_near_, walls);
+      }
+      for (i64 i = 0; i < n(); ++i) near_first_[i + 2] += near_first_[i + 1];
       near_ = arena.uncleared<i64>(near_first_[n() + 1]);
       if (arena.has_failed) return;
     }
@@ -470,19 +501,23 @@ class Search {
     }
   }
 
-  // Move one buffer of the window, with all that must share its memory, to another memory where that costs least.
+  // Move one buffer that lives when the window is fullest, with all that must share its memory, to another memory where
+  // that costs least for each byte.
   void give_up(i64 q, const Array<i64> &home) {
-    i64 chosen = kAbsent, least = kMost, to = kAbsent;
+    i64 chosen = kAbsent, to = kAbsent;
+    double least = 1e300;
     for (i64 x = 0; x < count_; ++x) {
       const i64 lead = spaces_.together[window_[x]];
       for (i64 r = 0; r < p(); ++r) {
-        i64 more = 0;
-        bool may = r != q;
+        i64 more = 0, bytes = 1;
+        bool may = r != q && lives_when_fullest(window_[x]);
         for (i64 k = mates_first_[lead]; k < mates_first_[lead + 1]; ++k) {
           may = may && spaces_.homes[r][mates_[k]];
           more += spaces_.price[r][mates_[k]] - spaces_.price[q][mates_[k]];
+          bytes += spaces_.size[mates_[k]];
         }
-        if (may && more >= 0 && more < least) least = more, chosen = lead, to = r;
+        const double each = static_cast<double>(more) / static_cast<double>(bytes);
+        if (may && more >= 0 && each < least) least = each, chosen = lead, to = r;
       }
     }
     if (chosen == kAbsent) chosen = spaces_.together[window_[count_ - 1]];
@@ -495,25 +530,48 @@ class Search {
     count_ = kept;
   }
 
+  // Store the step in which most bytes are in use.
+  void note_fullest(const Array<memplan_buffer> &rows) {
+    i64 most = 0;
+    for (const memplan_buffer &first : rows) {
+      i64 bytes = 0;
+      for (const memplan_buffer &row : rows) bytes += row.begin <= first.begin && first.begin < row.end ? row.size : 0;
+      if (bytes > most) most = bytes, fullest_ = first.begin;
+    }
+  }
+
+  // Pack the window between the placed buffers of memory `q`, with at most `nodes` nodes, or as many as are left for it.
+  // The exact search places no groups at fixed distances, so with `nodes`, a group is packed as one box around it; else
+  // only orders are tried. Returns false without a packing.
   bool pack_window(i64 q, const Array<i64> &offset, i64 nodes = 0) {
+    const bool has_boxes = nodes > 0;
     Arena arena(allocator_);
     const Array<i64> chosen = arena.array<i64>(n()), row_of = arena.array<i64>(n());
     if (arena.has_failed) return false;
+    fullest_ = kAbsent;
     i64 rows = 0, links = 0, joins = 0, gaps = 0, latest = 0, banks = 0;
-    for (i64 x = 0; x < count_; ++x) chosen[rows++] = window_[x], row_of[window_[x]] = rows;
-    const auto is_loose = [&](i64 j) { return row_of[j] > 0 && row_of[j] <= count_; };
+    for (i64 x = 0; x < count_; ++x) {
+      const i64 i = window_[x];
+      if (row_of[i] != 0) continue;
+      chosen[rows++] = has_boxes ? spaces_.lead[i] : i, row_of[i] = rows;
+      if (has_boxes) for_tied(i, [&](i64 j) { row_of[j] = rows; });
+    }
+    const i64 loose = rows;
+    const auto is_loose = [&](i64 j) { return row_of[j] > 0 && row_of[j] <= loose; };
     for (i64 x = 0; x < count_; ++x)
       for (i64 k = near_first_[window_[x]]; k < near_first_[window_[x] + 1]; ++k)
         if (const i64 j = near_[k]; row_of[j] == 0 && run_.pool[j] == q) chosen[rows++] = j, row_of[j] = rows;
-    for (i64 k = 0; k < rows; ++k) {
-      const i64 i = chosen[k];
-      links += spaces_.conflict_first[i + 1] - spaces_.conflict_first[i];
-      gaps += lives_first_[i + 1] - lives_first_[i];
-      for (i64 y = lives_first_[i]; y < lives_first_[i + 1]; ++y) latest = std::max(latest, spaces_.end[lives_[y]]);
-    }
+    const auto of_row = [&](i64 k, auto &&each) { has_boxes && k < loose ? for_tied(chosen[k], each) : each(chosen[k]); };
+    for (i64 k = 0; k < rows; ++k)
+      of_row(k, [&](i64 i) {
+        links += spaces_.conflict_first[i + 1] - spaces_.conflict_first[i];
+        gaps += lives_first_[i + 1] - lives_first_[i];
+        for (i64 y = lives_first_[i]; y < lives_first_[i + 1]; ++y) latest = std::max(latest, spaces_.end[lives_[y]]);
+      });
     for (i64 x = 0; x < count_; ++x) banks += banked(window_[x]).size;
     const Array<memplan_buffer> buffers = arena.array<memplan_buffer>(rows + banks + 1);
     const Array<memplan_gap> holes = arena.array<memplan_gap>(gaps);
+    const Array<i64> lived = arena.array<i64>(gaps);
     const Array<memplan_pair> pairs = arena.array<memplan_pair>(links + banks);
     const Array<memplan_join> tied = arena.array<memplan_join>(rows);
     const Array<memplan_range> reserved = arena.array<memplan_range>(spaces_.reserved.size);
@@ -522,21 +580,27 @@ class Search {
     gaps = links = 0;
     for (i64 k = 0; k < rows; ++k) {
       const i64 i = chosen[k];
-      const bool is_placed = k >= count_;
+      const bool is_placed = k >= loose;
       // A buffer without lifetimes is given a separate time step.
       memplan_buffer row{spaces_.size[i], latest + k, latest + k + 1, 0, MEMPLAN_FREE, 0, 0, 0};
-      for (i64 y = lives_first_[i]; y < lives_first_[i + 1]; ++y) {
-        const i64 m = lives_[y];
-        if (y == lives_first_[i])
-          row.begin = spaces_.start[m];
-        else if (spaces_.start[m] > row.end)
-          holes[gaps++] = {static_cast<std::size_t>(k), row.end, spaces_.start[m]};
-        row.end = spaces_.end[m];
+      i64 count = 0;
+      of_row(k, [&](i64 member) {
+        for (i64 y = lives_first_[member]; y < lives_first_[member + 1]; ++y) lived[count++] = lives_[y];
+        if (has_boxes && !is_placed) row.size = std::max(row.size, spaces_.distance[member] + spaces_.size[member]);
+      });
+      std::sort(lived.data, lived.data + count, [this](i64 a, i64 b) { return spaces_.start[a] < spaces_.start[b]; });
+      for (i64 y = 0; y < count; ++y) {
+        const i64 start = spaces_.start[lived[y]], end = spaces_.end[lived[y]];
+        if (y == 0)
+          row.begin = start, row.end = end;
+        else if (start > row.end)
+          holes[gaps++] = {static_cast<std::size_t>(k), row.end, start};
+        row.end = std::max(row.end, end);
       }
       // Where a placed buffer lies in a partner at its offset, only the partner occupies bytes.
       for (i64 y = spaces_.share_first[i]; is_placed && y < spaces_.share_first[i + 1]; ++y) {
         const i64 j = spaces_.share[y], other = row_of[j] - 1;
-        if (other < count_ || run_.offset[j] != run_.offset[i] || other > k) continue;
+        if (other < loose || run_.offset[j] != run_.offset[i] || other > k) continue;
         const memplan_buffer &partner = buffers[other];
         if (partner.begin >= row.end || row.begin >= partner.end) continue;
         if (row.size > partner.size || lives_first_[i + 1] - lives_first_[i] != 1 || lives_first_[j + 1] - lives_first_[j] != 1) return false;
@@ -550,15 +614,17 @@ class Search {
         if (spaces_.highest[q][i] == row.lowest) row.pin = row.lowest;
         if (spaces_.page[q][i] != 0 && spaces_.page_shift[q][i] % spaces_.page[q][i] != 0) return false;
         row.no_cross = spaces_.page[q][i];
-        residue[k] = row.pin == MEMPLAN_FREE ? row.lowest % row.alignment : 0;
         const i64 lead = row_of[spaces_.lead[i]] - 1;
-        if (spaces_.lead[i] != i) tied[joins++] = {static_cast<std::size_t>(k), static_cast<std::size_t>(lead), spaces_.distance[i]};
+        if (!has_boxes && spaces_.lead[i] != i) tied[joins++] = {static_cast<std::size_t>(k), static_cast<std::size_t>(lead), spaces_.distance[i]};
+        residue[k] = row.pin == MEMPLAN_FREE ? row.lowest % row.alignment : 0;
       } else {
         row.pin = run_.offset[i];
       }
       buffers[k] = row;
-      for (i64 y = spaces_.conflict_first[i]; y < spaces_.conflict_first[i + 1]; ++y)
-        if (const i64 j = row_of[spaces_.conflict[y]] - 1; j > k) pairs[links++] = {static_cast<std::size_t>(k), static_cast<std::size_t>(j)};
+      of_row(k, [&](i64 member) {
+        for (i64 y = spaces_.conflict_first[member]; y < spaces_.conflict_first[member + 1]; ++y)
+          if (const i64 j = row_of[spaces_.conflict[y]] - 1; j > k) pairs[links++] = {static_cast<std::size_t>(k), static_cast<std::size_t>(j)};
+      });
     }
     // A buffer pinned above all others makes every plan that fits optimal, so the search stops at the first one.
     const i64 top = spaces_.capacity[q];
@@ -569,7 +635,7 @@ class Search {
         const Range range = banks_of(q, j, run_.offset[j]);
         const i64 low = std::max<i64>(0, range.low), size = std::min(top, range.high) - low;
         if (size <= 0) continue;
-        pairs[links++] = {static_cast<std::size_t>(x), static_cast<std::size_t>(rows)};
+        pairs[links++] = {static_cast<std::size_t>(row_of[window_[x]] - 1), static_cast<std::size_t>(rows)};
         buffers[rows] = {size, latest + rows, latest + rows + 1, 0, low, 0, 0, 0}, ++rows;
       }
     buffers[rows] = {1, latest + rows, latest + rows + 1, 0, top, 0, 0, 0};
@@ -591,11 +657,12 @@ class Search {
     const memplan_result made = plan_with_residues(problem, options, residue.data, found.data);
     allocator_.most = std::max(allocator_.most, allocator_.taken + made.memory);
     nodes_ += made.nodes, work_ += kPackCost + rows * kRowWork + made.nodes * kNodeWork;
+    if (made.status > MEMPLAN_FEASIBLE) note_fullest({buffers.data, rows});
     if (made.status > MEMPLAN_FEASIBLE) return false;
-    for (i64 x = 0; x < count_; ++x) offset[window_[x]] = found[x];
+    for (i64 x = 0; x < count_; ++x) offset[window_[x]] = found[row_of[window_[x]] - 1] + (has_boxes ? spaces_.distance[window_[x]] : 0);
     for (i64 x = 0; x < count_; ++x)
-      for (const i64 j : banked(window_[x]))
-        if (const Range range = banks_of(q, j, offset[j]); is_loose(j) && found[x] < range.high && range.low < found[x] + spaces_.size[window_[x]]) return false;
+      for (const i64 i = window_[x]; const i64 j : banked(i))
+        if (const Range range = banks_of(q, j, offset[j]); is_loose(j) && offset[i] < range.high && range.low < offset[i] + spaces_.size[i]) return false;
     return true;
   }
 
@@ -705,8 +772,8 @@ class Search {
   // Add a buffer and all that must share its memory to a window in memory `q`; return what that saves.
   i64 take(i64 q, i64 i) {
     const i64 lead = spaces_.together[i], from = count_;
-    // The exact search knows no banks and decides nothing with fixed distances: a partner, and a tied buffer, stay.
-    if (is_beside_partner(i) || is_tied(i)) return 0;
+    // The exact search knows no banks, so partners stay.
+    if (is_beside_partner(i) || !is_packable(q, i)) return 0;
     for (i64 k = mates_first_[lead]; k < mates_first_[lead + 1]; ++k)
       if (!spaces_.homes[q][mates_[k]]) return 0;
     add(i, window_.size);
@@ -796,24 +863,43 @@ class Search {
     i64 count = 0;
     for (i64 q = 0; q < p(); ++q) {
       wall_first_[q] = count;
-      if (!is_free(q) && spaces_.homes[q][i]) count = list_walls(q, i, count, true);
+      if (!is_free(q) && spaces_.homes[q][i]) count = list_walls(q, i, count, true, is_first_of_group(x));
     }
     wall_first_[p()] = count;
     work_ += count + 1;
   }
 
   // List the ranges of a memory that a buffer must avoid, ascending, from walls_[first] on; return the end of the list.
-  i64 list_walls(i64 q, i64 i, i64 first, bool has_window) {
+  // With `is_group`, it must also avoid those that lie where buffers at fixed distances from it would be.
+  i64 list_walls(i64 q, i64 i, i64 first, bool has_window, bool is_group = false) {
     i64 count = first;
-    for (i64 r = spaces_.reserved_first[q]; r < spaces_.reserved_first[q + 1]; ++r)
-      walls_[count++] = {spaces_.reserved[r][0], spaces_.reserved[r][1]};
     const auto is_there = [&](i64 j) { return run_.pool[j] == q && !(has_window && place_[j] != 0); };
-    for (i64 k = near_first_[i]; k < near_first_[i + 1]; ++k)
-      if (const i64 j = near_[k]; is_there(j)) walls_[count++] = {run_.offset[j], run_.offset[j] + spaces_.size[j]};
-    for (const i64 j : banked(i))
-      if (is_there(j)) walls_[count++] = banks_of(q, j, run_.offset[j]);
+    const auto list_own = [&](i64 member) {
+      const auto avoid = [&](Range wall) { walls_[count++] = shifted(wall, i, member); };
+      for (i64 r = spaces_.reserved_first[q]; r < spaces_.reserved_first[q + 1]; ++r) avoid({spaces_.reserved[r][0], spaces_.reserved[r][1]});
+      for (i64 k = near_first_[member]; k < near_first_[member + 1]; ++k)
+        if (const i64 j = near_[k]; is_there(j)) avoid({run_.offset[j], run_.offset[j] + spaces_.size[j]});
+      for (const i64 j : banked(member))
+        if (is_there(j)) avoid(banks_of(q, j, run_.offset[j]));
+    };
+    if (is_group)
+      for_tied(i, list_own);
+    else
+      list_own(i);
     std::sort(walls_.data + first, walls_.data + count, [](Range a, Range b) { return a.low < b.low; });
     return count;
+  }
+
+  // Return the range that buffer `i` must avoid so that `member`, at a fixed distance from it, avoids `wall`.
+  Range shifted(Range wall, i64 i, i64 member) const {
+    const i64 above = spaces_.distance[member] - spaces_.distance[i];
+    return {wall.low - above - spaces_.size[member] + spaces_.size[i], wall.high - above};
+  }
+
+  // Return whether the buffers at fixed distances from this one of the window all come later.
+  bool is_first_of_group(i64 x) const {
+    const i64 mate = mate_[x];
+    return is_tied(window_[x]) && (mate == kAbsent || spaces_.lead[window_[mate]] != spaces_.lead[window_[x]]);
   }
 
   // Return the buffers that must not touch a bank that a buffer touches.
@@ -859,12 +945,18 @@ class Search {
       for (; at > 0 && row[at - 1].low > wall.low; --at) row[at] = row[at - 1];
       row[at] = wall;
     };
-    for (u64 mask = mask_[x]; mask != 0; mask &= mask - 1) {
-      const Place &place = places[std::countr_zero(mask)];
-      avoid(place.pool, {place.at, place.at + spaces_.size[window_[std::countr_zero(mask)]]});
-    }
-    for (const i64 j : banked(i))
-      if (const i64 y = place_[j] - 1; y >= 0 && y < x) avoid(places[y].pool, banks_of(places[y].pool, j, places[y].at));
+    const auto avoid_placed = [&](i64 member) {
+      for (u64 mask = mask_[place_[member] - 1] & ((u64{1} << x) - 1); mask != 0; mask &= mask - 1) {
+        const Place &place = places[std::countr_zero(mask)];
+        avoid(place.pool, shifted({place.at, place.at + spaces_.size[window_[std::countr_zero(mask)]]}, i, member));
+      }
+      for (const i64 j : banked(member))
+        if (const i64 y = place_[j] - 1; y >= 0 && y < x) avoid(places[y].pool, shifted(banks_of(places[y].pool, j, places[y].at), i, member));
+    };
+    if (is_first_of_group(x))
+      for_tied(i, avoid_placed);
+    else
+      avoid_placed(i);
     for (i64 q = 0; q < p(); ++q) {
       if (!spaces_.homes[q][i] || (mate != kAbsent && places[mate].pool != q)) continue;
       const i64 price = spaces_.price[q][i], g = state.g + price;

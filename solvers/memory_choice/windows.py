@@ -115,7 +115,9 @@ class Windows:
                 self._pool, self._offset = known
             elif not is_thorough:
                 self.offer()
-            if self.search.is_over:
+            best = self.search.best
+            # More work on the choice seldom gives a plan that costs less than one to which windows have led.
+            if self.search.is_over or (best is not None and best.by == NAME and not is_better):
                 break
         self.adopt_best()
         return not (self._pool == ABSENT).any()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lab.families import pose
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Pool, Problem
 from memplan.planner.verify.verifier import verify
@@ -106,7 +107,7 @@ def test_windows_that_are_searched_in_parts_of_the_time_yield_valid_cheaper_plan
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(windows, "processors_for", lambda _items, _each: 4)
-    problem = draw_problem(8, 300, kind)
+    problem = draw_problem(9, 300, kind)
     if kind == "shared":
         problem = problem.model_copy(update={"may_share": tuple((i, i + 1) for i in range(0, 290, 10))})
     knapsack, search = make_search(problem, deterministic=False)
@@ -118,11 +119,26 @@ def test_windows_that_are_searched_in_parts_of_the_time_yield_valid_cheaper_plan
         assert {*range(4)} <= {*part.tolist()} <= {*range(-1, 4)}
         assert (part[parts.links[0]] == part[parts.links[1]]).all()
         assert (part == part[parts.together]).all()
-    for _ in range(3):
+    for _ in range(10):
         found.improve()
     assert found._cost() < before or before == choice.first.cost
     assert search.best is not None
     assert not verify(problem, plan_of_assignment(problem, knapsack.instance, search.best, search.proof))
+
+
+_WITH_GROUPS = {"": 1.2, "+holes": 1.25, "+pages": 1.4, "+banks": 1.2, "+conflicts": 1.2, "+together": 1.2}
+_WITH_GROUPS |= {"+reserved": 1.3, "+limited-ends": 1.45}
+
+
+@pytest.mark.parametrize(("other", "most"), _WITH_GROUPS.items())
+def test_windows_place_groups_at_fixed_distances_and_pack_them_as_boxes(other: str, most: float) -> None:
+    problem = pose(f"memories:n=300,rules=relative{other},seed=2")
+    found = begin_windows(problem, 10**9)
+    for _ in range(10):
+        found.improve()
+    assert found._cost() < most * found._goal.sum()
+    assert found.search.best is not None
+    assert not verify(problem, plan_of_assignment(problem, found.instance, found.search.best, found.search.proof))
 
 
 @pytest.mark.parametrize("kind", ["", "residues"])
@@ -142,7 +158,7 @@ def test_exact_packings_fill_each_of_two_memories_of_equal_cost() -> None:
     problem = draw_problem(15, 400)
     pools = (Pool(name="small", size=2048, cost=0), *problem.pools)
     found = begin_windows(problem.model_copy(update={"pools": pools}), 10**9)
-    for _ in range(2):
+    for _ in range(4):
         found.improve()
     assert found.is_at_goal
 
