@@ -47,7 +47,7 @@ _MEMORIES = {
 _SCRATCHPAD_S = {"A 80": 240, "H 50": 240, "H 80": 240, "convnext_tiny_b4 20": 80, "": 80, "step": 1}
 """Work limits of memory-choice problems in seconds of counted work; 240 and 80 take about 15 and 7 s of CPU time, and 1
 takes 5 to 13 s for a training step (`step`)."""
-_JOIN_S = 8
+_JOIN_S = 4
 """The work limit of a problem of several memories with one rule, or two together, in seconds of counted work."""
 _OF_ENGINES = "library:rules/problems/drawn-conflicts-relative-sharing-28.json"
 """A problem with constraint kinds that the exact search does not support, so that engines must solve it."""

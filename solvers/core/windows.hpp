@@ -239,7 +239,7 @@ class Search {
   Array<i64> loose_count_, wall_first_;
   Array<double> price_sum_;
   i64 count_ = 0, child_count_ = 0, gap_count_ = 0, work_ = 0, nodes_ = 0, repacked_ = 0, most_near_ = 0;
-  i64 fullest_ = kAbsent;  // the step in which most bytes were in use, if the last packing failed; else kAbsent
+  i64 fullest_ = kAbsent;  // the step with most bytes in use, if a packing with groups or pages failed; else kAbsent
   bool has_too_many_ = false, is_backwards_ = false, brings_more_ = false;
 
   i64 n() const { return spaces_.size.size; }
@@ -501,23 +501,20 @@ class Search {
     }
   }
 
-  // Move one buffer that lives when the window is fullest, with all that must share its memory, to another memory where
-  // that costs least for each byte.
+  // Move one buffer, with all that must share its memory, to another memory where that costs least; if the fullest step is
+  // known, one that lives then.
   void give_up(i64 q, const Array<i64> &home) {
-    i64 chosen = kAbsent, to = kAbsent;
-    double least = 1e300;
+    i64 chosen = kAbsent, least = kMost, to = kAbsent;
     for (i64 x = 0; x < count_; ++x) {
       const i64 lead = spaces_.together[window_[x]];
       for (i64 r = 0; r < p(); ++r) {
-        i64 more = 0, bytes = 1;
+        i64 more = 0;
         bool may = r != q && lives_when_fullest(window_[x]);
         for (i64 k = mates_first_[lead]; k < mates_first_[lead + 1]; ++k) {
           may = may && spaces_.homes[r][mates_[k]];
           more += spaces_.price[r][mates_[k]] - spaces_.price[q][mates_[k]];
-          bytes += spaces_.size[mates_[k]];
         }
-        const double each = static_cast<double>(more) / static_cast<double>(bytes);
-        if (may && more >= 0 && each < least) least = each, chosen = lead, to = r;
+        if (may && more >= 0 && more < least) least = more, chosen = lead, to = r;
       }
     }
     if (chosen == kAbsent) chosen = spaces_.together[window_[count_ - 1]];
@@ -545,6 +542,7 @@ class Search {
   // only orders are tried. Returns false without a packing.
   bool pack_window(i64 q, const Array<i64> &offset, i64 nodes = 0) {
     const bool has_boxes = nodes > 0;
+    bool has_pages = false;
     Arena arena(allocator_);
     const Array<i64> chosen = arena.array<i64>(n()), row_of = arena.array<i64>(n());
     if (arena.has_failed) return false;
@@ -613,7 +611,7 @@ class Search {
         if (spaces_.highest[q][i] < row.limit - row.size) row.limit = spaces_.highest[q][i] + row.size;
         if (spaces_.highest[q][i] == row.lowest) row.pin = row.lowest;
         if (spaces_.page[q][i] != 0 && spaces_.page_shift[q][i] % spaces_.page[q][i] != 0) return false;
-        row.no_cross = spaces_.page[q][i];
+        row.no_cross = spaces_.page[q][i], has_pages = has_pages || row.no_cross > 0;
         const i64 lead = row_of[spaces_.lead[i]] - 1;
         if (!has_boxes && spaces_.lead[i] != i) tied[joins++] = {static_cast<std::size_t>(k), static_cast<std::size_t>(lead), spaces_.distance[i]};
         residue[k] = row.pin == MEMPLAN_FREE ? row.lowest % row.alignment : 0;
@@ -657,7 +655,7 @@ class Search {
     const memplan_result made = plan_with_residues(problem, options, residue.data, found.data);
     allocator_.most = std::max(allocator_.most, allocator_.taken + made.memory);
     nodes_ += made.nodes, work_ += kPackCost + rows * kRowWork + made.nodes * kNodeWork;
-    if (made.status > MEMPLAN_FEASIBLE) note_fullest({buffers.data, rows});
+    if (made.status > MEMPLAN_FEASIBLE && (joins > 0 || has_pages)) note_fullest({buffers.data, rows});
     if (made.status > MEMPLAN_FEASIBLE) return false;
     for (i64 x = 0; x < count_; ++x) offset[window_[x]] = found[row_of[window_[x]] - 1] + (has_boxes ? spaces_.distance[window_[x]] : 0);
     for (i64 x = 0; x < count_; ++x)
