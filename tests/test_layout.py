@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.__main__ import FAST_LANE
-from tests.words import docstrings, forbidden, remove_messages, remove_words_section, words_of
+from tests.words import forbidden, remove_messages, remove_words_section, words_of
 
 TESTS = Path(__file__).parent
 ROOMS = sorted(
@@ -89,11 +89,6 @@ def test_words_marked_in_the_right_column_of_the_glossary_are_forbidden() -> Non
 
 def test_the_word_check_splits_identifiers_into_words() -> None:
     assert words_of("HTTPServer.run_all(SeaBed)") == "http server.run all(sea bed)"
-
-
-def test_the_word_check_finds_docstrings_of_attributes() -> None:
-    tree = ast.parse('"""One."""\nX = 1\n"""Two."""\ndef f():\n    """Three."""\n    "four"\n')
-    assert [found.text for found in docstrings(tree)] == ["One.", "Two.", "Three."]
 
 
 def test_the_word_check_ignores_a_pages_own_list_of_forbidden_words() -> None:

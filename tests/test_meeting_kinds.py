@@ -39,8 +39,7 @@ def problems(seed: int) -> list[tuple[str, Problem, tuple[str, ...]]]:
 def test_each_field_of_the_schema_belongs_to_a_constraint_kind() -> None:
     fields = {*Buffer.model_fields, *Pool.model_fields, *Problem.model_fields}
     assert fields - _OF_ALL == {*chain.from_iterable(stated_by for stated_by, _ in KINDS.values())} - _OF_ALL
-    stated = {*chain.from_iterable(kind.stated_by for kind in CONSTRAINT_KINDS)} - {"aliases"}
-    assert stated <= fields
+    assert ({*chain.from_iterable(kind.stated_by for kind in CONSTRAINT_KINDS)} - {"aliases"}) <= fields
 
 
 def test_each_pair_of_constraint_kinds_meets_in_thirty_drawn_problems_and_in_two_of_the_gate() -> None:

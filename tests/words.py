@@ -1,8 +1,7 @@
 """The gate's check of words: `docs/glossary.md` and the "Words" of other pages are the law; this finds what breaks it.
 
-It lists five things: words that they mark with `!`; verbs for which the field has better ones; docstrings that open
-with a question word; functions that are too long or take too many parameters; class names that the product defines
-twice.
+It lists five things: words that they mark with `!`; verbs for which the field has better ones; names without a noun;
+functions that are too long or take too many parameters; class names that the product defines twice.
 """
 
 import ast
@@ -13,9 +12,7 @@ import sys
 import tokenize
 from collections import defaultdict
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 GLOSSARY = "docs/glossary.md"
@@ -74,29 +71,12 @@ BARE_EXCEPTIONS = {
     *("smallest", "swapped", "used"),
 }
 """Bare names that are allowed, grouped by reason."""
-VAGUE = re.compile(
-    r"\bwhat (is|are|was|were|has|it|they|of)\b|\bthat of which\b|\bthose (that|which|who|behind|beside|before)\b"
-    r"|\bthe ones? (that|which|before|behind|after|of)\b|\bbehind\b|\bbeside\b|\bof (its|their) own\b"
-    r"|\bgoes\b|\bstands\b",
-    re.IGNORECASE,
-)
-"""Vague clauses without a noun, to be replaced by the field's term."""
-MOST_VAGUE = 40
-QUESTIONS = {"what", "who", "whose", "whom", "whether", "where", "which", "how", "why", "when"}
-MOST_QUESTIONS = 0.01  # of the product's docstrings
 MOST_LINES = 60
 MOST_PARAMETERS = 7
 WAYS_IN = {"solve"}
 """Public functions that may take many parameters, so that help() lists all options."""
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-class Docstring(NamedTuple):
-    """A docstring, also one of an attribute, with its line in the file."""
-
-    line: int
-    text: str
 
 
 def main() -> int:
@@ -109,16 +89,13 @@ def main() -> int:
     }
     words, verbs = _laws()
     bound = {name: text for name, text in files.items() if name.startswith(VERBS_BIND)}
-    prose = {
-        name: remove_code(text) if name.endswith(".md") else remove_messages(text)
-        for name, text in _suspected_files(bound, verbs)
-    }
-    findings = [*_forbidden_words(dict(_suspected_files(files, words)), words), *_forbidden_words(prose, verbs)]
+    prose = {name: remove_code(text) if name.endswith(".md") else remove_messages(text) for name, text in bound.items()}
+    findings = [*_forbidden_words(files, words), *_forbidden_words(prose, verbs)]
     # Models of questions bear the names that users see; those of the studies below may have the same.
     below = {name: tree for name, tree in product.items() if not name.startswith(("checkers/", "questions/", *ABOVE))}
-    findings += [*_questions(product), *_sizes(product), *_classes(below)]
+    findings += [*_sizes(product), *_classes(below)]
     trees = {name: product.get(name) or ast.parse(text) for name, text in files.items() if name.endswith(".py")}
-    findings += [*_bare_names(trees), *_vague_phrases(trees)]
+    findings += _bare_names(trees)
     report = "-o" in sys.argv
     print(*([] if report else findings), f"{len(findings)} findings about words", sep="\n")
     return 1 if findings and not report else 0
@@ -162,22 +139,6 @@ def words_of(line: str) -> str:
     return re.sub(r"[_-]+", " ", parted).lower()
 
 
-def docstrings(tree: ast.Module) -> Iterator[Docstring]:
-    """Yield the docstrings of a module, its classes, functions and attributes."""
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if not isinstance(body, list):
-            continue
-        documented = isinstance(node, ast.Module | ast.ClassDef | Definition)
-        for before, statement in zip([None, *body], body, strict=False):
-            if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)):
-                continue
-            text = statement.value.value
-            heads = before is None and documented
-            if isinstance(text, str) and (heads or isinstance(before, ast.Assign | ast.AnnAssign)):
-                yield Docstring(statement.lineno, text)
-
-
 def _checked_files() -> list[str]:
     listed = subprocess.run(["git", "ls-files", "*.py", "*.md"], cwd=ROOT, check=True, capture_output=True, text=True)
     bound = (*PRODUCT, *PROSE, "lab/", "tests/")
@@ -192,35 +153,12 @@ def _laws() -> tuple[list[str], list[str]]:
     return forbidden("\n".join([nouns, *own])), forbidden(rest)
 
 
-def _suspected_files(files: dict[str, str], words: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield the files that may contain a forbidden word, so that only their lines are searched."""
-    begun = {word.partition(" ")[0].partition("'")[0] + end for word in words for end in ("", "s", "es")}
-    return ((name, text) for name, text in files.items() if not begun.isdisjoint(_vocabulary(text)))
-
-
-@cache
-def _vocabulary(text: str) -> frozenset[str]:
-    return frozenset(re.findall("[a-z]+", words_of(text)))
-
-
 def _forbidden_words(files: dict[str, str], words: list[str]) -> Iterator[str]:
     pattern = re.compile(rf"\b({'|'.join(words)})(e?s)?\b")
     for name, text in files.items():
         for number, line in enumerate((remove_words_section(text) if name.endswith(".md") else text).splitlines(), 1):
             for word in sorted({match[1] for match in pattern.finditer(words_of(PUBLIC.sub(" ", line)))}):
                 yield f"{name}:{number}: the glossary forbids {word!r}"
-
-
-def _questions(trees: dict[str, ast.Module]) -> list[str]:
-    """Return the docstrings that open with a question word, if they are more than a few."""
-    found, total = [], 0
-    for name, tree in trees.items():
-        for docstring in docstrings(tree):
-            total += 1
-            opening = re.split(r"[\s,:.]", docstring.text.strip(), maxsplit=1)[0]
-            if opening.lower() in QUESTIONS:
-                found.append(f"{name}:{docstring.line}: a docstring opens with {opening!r}")
-    return found if len(found) > MOST_QUESTIONS * total else []
 
 
 def _sizes(trees: dict[str, ast.Module]) -> Iterator[str]:
@@ -258,17 +196,6 @@ def _bare_names(trees: dict[str, ast.Module]) -> list[str]:
                 finding = f"{name}:{node.lineno}: {node.name} has no noun"
                 (first if "_" in node.name.strip("_") else alone).append(finding)
     return [*alone, *(first if len(first) > MOST_BARE_FIRST else [])]
-
-
-def _vague_phrases(trees: dict[str, ast.Module]) -> list[str]:
-    """Return the docstrings that contain a vague phrase, if there are more than `MOST_VAGUE`."""
-    found = [
-        f"{name}:{docstring.line}: a docstring says {match[0]!r}"
-        for name, tree in trees.items()
-        for docstring in docstrings(tree)
-        if (match := VAGUE.search(remove_code(docstring.text)))
-    ]
-    return found if len(found) > MOST_VAGUE else []
 
 
 def _classes(trees: dict[str, ast.Module]) -> Iterator[str]:

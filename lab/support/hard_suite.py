@@ -41,12 +41,8 @@ GENERATED = (
     "tight:n=100,live=10,seed=0",
 )
 STEPS = (
-    "resnet50_b8",
-    "convnext_tiny_b4",
-    "bertbase_plain_b2_t128",
-    "densenet121_b4",
-    "gpt2medium_plain_t512",
-    "gpt2small_plain_t256",
+    *("resnet50_b8", "convnext_tiny_b4", "densenet121_b4"),
+    *("bertbase_plain_b2_t128", "gpt2medium_plain_t512", "gpt2small_plain_t256"),
 )
 """The names of the training steps of the library, behind `torch_train-`."""
 SCRATCHPADS = (

@@ -1,6 +1,6 @@
 """Rules for the drawn problems of several memories: `rules=pages+holes` of the family `memories` in `lab.families`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 Row = dict[str, Any]
 _STRIDE = 25
 """Each buffer whose number is a multiple of this is left to pins, so that no other rule contradicts one."""
+_RESERVED = ([[20480, 4096]], [[0, 8192], [49984, 6400]])
 
 
 def apply_rules(data: Row, names: str, seed: int) -> Row:
@@ -30,22 +31,31 @@ def _pick(data: Row, rng: np.random.Generator, share: float) -> list[Row]:
     return [row for k, row in enumerate(data["buffers"]) if drawn[k] and k % _STRIDE]
 
 
+def _pick_alone(data: Row, rng: np.random.Generator) -> list[Row]:
+    """Return three of ten buffers, none of them in a pair of `relative`: the pair's other buffer may not allow it."""
+    below = {row["relative"]["to"] for row in data["buffers"] if "relative" in row}
+    return [row for row in _pick(data, rng, 0.3) if "relative" not in row and row["id"] not in below]
+
+
+def _give(rows: Iterable[Row], field: str, value: Callable[[Row], Any]) -> None:
+    for row in rows:
+        row[field] = value(row)
+
+
 def _pairs(data: Row, every: int, first: int, apart: int = 1) -> list[tuple[Row, Row]]:
-    rows = data["buffers"]
-    return [
-        (rows[k], rows[k + apart])
-        for k in range(first, len(rows) - apart, every)
-        if k % _STRIDE and (k + apart) % _STRIDE
-    ]
+    rows, starts = data["buffers"], range(first, len(data["buffers"]) - apart, every)
+    return [(rows[k], rows[k + apart]) for k in starts if k % _STRIDE and (k + apart) % _STRIDE]
+
+
+def _names_of_pairs(data: Row, every: int, first: int, apart: int = 1) -> list[list[str]]:
+    return [[a["id"], b["id"]] for a, b in _pairs(data, every, first, apart)]
 
 
 def _share(data: Row, _: np.random.Generator) -> None:
-    data["may_share"] = []
     for low, high in _pairs(data, 2, 1):
-        factor = high["traffic"] // high["size"]
-        high |= {"size": low["size"], "traffic": factor * low["size"]}
+        high |= {"size": low["size"], "traffic": high["traffic"] // high["size"] * low["size"]}
         low["end"] = low["start"] + 2
-        data["may_share"].append([low["id"], high["id"]])
+    data["may_share"] = _names_of_pairs(data, 2, 1)
 
 
 def _relative(data: Row, _: np.random.Generator) -> None:
@@ -54,53 +64,9 @@ def _relative(data: Row, _: np.random.Generator) -> None:
         high["end"] = max(high["end"], high["start"] + 2)
 
 
-def _pages(data: Row, rng: np.random.Generator) -> None:
-    for row in _pick(data, rng, 0.4):
-        row["no_cross"] = 16384 if row["size"] + 256 <= 16384 else 32768
-
-
-def _confined(data: Row, rng: np.random.Generator) -> None:
-    for row in _pick(data, rng, 0.3):
-        row["pools"] = ["tcm" if rng.random() < 0.3 else "sram0", "dram"]
-
-
-def _aligned_pools(data: Row, _: np.random.Generator) -> None:
-    data["pools"][1]["alignment"] = 4096
-
-
-def _reserved(data: Row, _: np.random.Generator) -> None:
-    data["pools"][0]["reserved"] = [[20480, 4096]]
-    data["pools"][1]["reserved"] = [[0, 8192], [49984, 6400]]
-
-
 def _banks(data: Row, _: np.random.Generator) -> None:
-    for pool in data["pools"][:2]:
-        pool["bank_size"] = 16384
-    data["bank"] = [{"buffers": [a["id"], b["id"]], "weight": 1000} for a, b in _pairs(data, 10, 2)]
-
-
-def _together(data: Row, _: np.random.Generator) -> None:
-    data["together"] = [[a["id"], b["id"]] for a, b in _pairs(data, 10, 6)]
-
-
-def _conflicts(data: Row, _: np.random.Generator) -> None:
-    data["conflicts"] = [[a["id"], b["id"]] for a, b in _pairs(data, 6, 1, _STRIDE)]
-
-
-def _limited_ends(data: Row, rng: np.random.Generator) -> None:
-    for row in _alone(data, rng):
-        row["end_at_most"] = 32768
-
-
-def _remainders(data: Row, rng: np.random.Generator) -> None:
-    for row in _alone(data, rng):
-        row["offset_mod"] = {"modulus": 256, "remainder": 64 * int(rng.integers(3))}
-
-
-def _alone(data: Row, rng: np.random.Generator) -> list[Row]:
-    """Return three of ten buffers, none of them in a pair of `relative`: the pair's other buffer may not allow it."""
-    below = {row["relative"]["to"] for row in data["buffers"] if "relative" in row}
-    return [row for row in _pick(data, rng, 0.3) if "relative" not in row and row["id"] not in below]
+    _give(data["pools"][:2], "bank_size", lambda _: 16384)
+    data["bank"] = [{"buffers": pair, "weight": 1000} for pair in _names_of_pairs(data, 10, 2)]
 
 
 def _pins(data: Row, rng: np.random.Generator) -> None:
@@ -119,15 +85,21 @@ def _holes(data: Row, rng: np.random.Generator) -> None:
 RULES: dict[str, Callable[[Row, np.random.Generator], None]] = {
     "share": _share,
     "relative": _relative,
-    "pages": _pages,
-    "confined": _confined,
-    "aligned-pools": _aligned_pools,
-    "reserved": _reserved,
+    "pages": lambda data, rng: _give(
+        _pick(data, rng, 0.4), "no_cross", lambda row: 16384 if row["size"] + 256 <= 16384 else 32768
+    ),
+    "confined": lambda data, rng: _give(
+        _pick(data, rng, 0.3), "pools", lambda _: ["tcm" if rng.random() < 0.3 else "sram0", "dram"]
+    ),
+    "aligned-pools": lambda data, _: data["pools"][1].update(alignment=4096),
+    "reserved": lambda data, _: _give(data["pools"][:2], "reserved", lambda pool: _RESERVED[pool["name"] != "tcm"]),
     "banks": _banks,
-    "together": _together,
-    "conflicts": _conflicts,
-    "limited-ends": _limited_ends,
-    "remainders": _remainders,
+    "together": lambda data, _: data.update(together=_names_of_pairs(data, 10, 6)),
+    "conflicts": lambda data, _: data.update(conflicts=_names_of_pairs(data, 6, 1, _STRIDE)),
+    "limited-ends": lambda data, rng: _give(_pick_alone(data, rng), "end_at_most", lambda _: 32768),
+    "remainders": lambda data, rng: _give(
+        _pick_alone(data, rng), "offset_mod", lambda _: {"modulus": 256, "remainder": 64 * int(rng.integers(3))}
+    ),
     "pins": _pins,
     "holes": _holes,
 }

@@ -77,8 +77,7 @@ def test_pairs_that_share_although_they_are_alive_pay_nothing(tie: dict[str, Any
     rows = [{"id": name, "size": 4, "start": 2 * (name == "c"), "end": 2 + (name == "c")} for name in "abc"]
     rows[1] |= tie.get("buffers", [{}])[0]
     fields = {"pools": [{"name": "only", "size": 8}], "objective": "cost", **tie, "buffers": rows}
-    reuse = [{"pairs": [["a", "b"], ["a", "c"], ["b", "c"]], "cost": 7}]
-    problem = Problem.model_validate(fields | {"reuse": reuse})
+    problem = Problem.model_validate(fields | {"reuse": [{"pairs": [["a", "b"], ["a", "c"], ["b", "c"]], "cost": 7}]})
     proof = "memplan-lemmas/1\nsizes 8\nprice 7\nscale 1\npart\nclique 7 4 0 1 2\n"
     status, said = verdict(tmp_path, problem, proof)
     assert (status, "a price or conflict for each pair" in said) == (2, True), said

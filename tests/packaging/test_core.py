@@ -215,8 +215,7 @@ def test_cmake_uses_the_core_installed_from_sources_or_fetched(tmp_path: Path, m
 
 def test_adapters_have_at_most_150_lines() -> None:
     lines = {path.name: len(path.read_text().splitlines()) for path in ADAPTERS.iterdir() if path.is_file()}
-    long = {name: count for name, count in lines.items() if count > 150}
-    assert long == {}
+    assert {name: count for name, count in lines.items() if count > 150} == {}
 
 
 @pytest.mark.drawn

@@ -103,8 +103,7 @@ def _stablehlo(model: DrawnModel) -> bytes:
     arguments = ", ".join(f"{name(t)}: {kind(t)}" for t in model.given)
     results = ", ".join(map(kind, model.results))
     constants = [f"{name(t)} = stablehlo.constant dense<1.0> : {kind(t)}" for t in model.constants]
-    back = f"return {', '.join(map(name, model.results))} : {results}"
-    body = "\n".join([*constants, *lines(model.steps), back])
+    body = "\n".join([*constants, *lines(model.steps), f"return {', '.join(map(name, model.results))} : {results}"])
     return f"module @drawn {{\nfunc.func public @main({arguments}) -> ({results}) {{\n{body}\n}}\n}}\n".encode()
 
 

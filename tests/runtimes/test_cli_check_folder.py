@@ -192,8 +192,7 @@ def test_a_folder_on_several_boards_has_a_row_for_each_model_and_board(folder: P
     small = ["cortex-m4 (32-bit, cmsis-nn kernels)", "esp32s3 (32-bit, reference kernels)"]
     assert [row[1] for row in rows[:3]] == ["host (64-bit, reference kernels)", *small]
     assert len(rows) == 9
-    flash = f"{len(network(16)):,}"
-    assert rows[0][2:] == ["128", "0", "800", "352", "992", flash, "1,900", "fits"]
+    assert rows[0][2:] == ["128", "0", "800", "352", "992", f"{len(network(16)):,}", "1,900", "fits"]
     assert {tuple(row[-1].split()[1:]) for row in rows if "c.tflite" in row[0]} == {("over",)}
     assert ["c.tflite: over-budget" in line for line in err.splitlines()] == [True] * 3
 
@@ -211,11 +210,9 @@ def test_reports_of_several_boards_tell_them_apart(folder: Path) -> None:
     assert (folder / "report.md").read_text().startswith("## Arenas, in bytes\n")
     runs = json.loads((folder / "report.sarif").read_text())["runs"]
     marks = {run["results"][0]["partialFingerprints"]["memplanPool/v1"] for run in runs}
-    ids = {run["automationDetails"]["id"] for run in runs}
-    assert (len(marks), len(ids)) == (2, 2)
+    assert (len(marks), len({run["automationDetails"]["id"] for run in runs})) == (2, 2)
     located = [(run["results"][0]["locations"][0]["physicalLocation"], run["tool"]) for run in runs]
-    places = {place["artifactLocation"]["uri"]: tool for place, tool in located}
-    assert list(places) == ["models/a.tflite"]
+    assert list({place["artifactLocation"]["uri"]: tool for place, tool in located}) == ["models/a.tflite"]
 
 
 def test_an_unknown_board_among_several_is_refused_by_its_name(folder: Path, capfd: Captured) -> None:

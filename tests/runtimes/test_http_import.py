@@ -107,8 +107,7 @@ def test_http_writes_a_plan_into_its_model_and_refuses_an_invalid_one(server: Ru
     plan = server.client.post("/v1/plan", json=problem).json()
     body: dict[str, Any] = {"plan": plan, "options": {"to": "tflite"}}
     (file,) = server.client.post("/v1/convert", json=body | {"file": b64encode(VIEW).decode()}).json()["files"]
-    assert file["suffix"] == ""
-    assert read_model(b64decode(file["base64"])).own_peak == plan["peak"]
+    assert (file["suffix"], read_model(b64decode(file["base64"])).own_peak) == ("", plan["peak"])
     broken_model = server.client.post("/v1/convert", json=body | {"file": b64encode(VIEW[:200]).decode()})
     no_model = server.client.post("/v1/convert", json=body | {"file": problem})
     assert (broken_model.status_code, no_model.status_code) == (400, 400)

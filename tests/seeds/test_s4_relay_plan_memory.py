@@ -43,8 +43,7 @@ def storages(http: Http, operations: Row, match_range: int = 16) -> Any:
 
 
 def test_s4_01_relay_storage_tokens_are_available_as_a_reference_planner(http: Http) -> None:
-    rows = [(40, k, k + 2) for k in range(5)]
-    answer = http.ask("plan", problem_of(*rows), solver="reference:relay-storage-tokens")
+    answer = http.ask("plan", problem_of(*[(40, k, k + 2) for k in range(5)]), solver="reference:relay-storage-tokens")
     assert offsets(answer) == {"a": 0, "b": 40, "c": 0, "d": 40, "e": 0}
     assert answer["solver"] == "reference:relay-storage-tokens"
 

@@ -13,6 +13,7 @@ from memplan.planner.errors import OptionError
 from memplan.solvers.portfolio import registry
 from tests.support import false_claims, public_problems
 from tests.support.tiny import FEATURES
+from tests.support.values import require_value
 
 ROOT = Path(__file__).resolve().parents[3]
 PROBLEM = public_problems.FOLDER / "minimalloc_small" / "input.12.csv"
@@ -43,8 +44,7 @@ def stack_result() -> Result:
 def test_benchmark_verifies_the_plan_and_recomputes_its_peak(stack_result: Result) -> None:
     result = stack_result
     assert result.outcome == "plan"
-    assert result.peak is not None
-    assert result.peak > 12
+    assert require_value(result.peak) > 12
     assert (result.buffers, result.known_peak, result.lower_bound) == (5, None, 12)
 
 
@@ -65,21 +65,18 @@ def test_sleeping_planner_uses_wall_time_but_no_cpu_time() -> None:
 def test_cpu_time_counts_the_work_of_a_planner_but_not_of_its_process_start() -> None:
     result = measure_planner("burn")
     assert result.cpu_time_s is not None
-    assert result.process_cpu_s is not None
-    assert BUSY_S <= result.cpu_time_s < result.process_cpu_s
+    assert BUSY_S <= result.cpu_time_s < require_value(result.process_cpu_s)
 
 
 def test_cpu_time_includes_that_of_child_processes() -> None:
     result = measure_planner("burn_in_a_child")
-    assert result.cpu_time_s is not None
-    assert result.cpu_time_s >= BUSY_S
+    assert require_value(result.cpu_time_s) >= BUSY_S
 
 
 def test_peak_memory_of_a_run_is_measured() -> None:
     result = measure_planner("fill_memory")
     assert result.outcome == "plan"
-    assert result.peak_rss_bytes is not None
-    assert result.peak_rss_bytes > BLOCK_BYTES
+    assert require_value(result.peak_rss_bytes) > BLOCK_BYTES
 
 
 def test_a_run_over_its_memory_limit_becomes_a_row_with_outcome_memory() -> None:
@@ -92,8 +89,7 @@ def test_a_run_over_its_time_limit_is_stopped_with_outcome_late(monkeypatch: pyt
     monkeypatch.setattr(measuring, "GRACE_S", 0.2)
     result = measure_planner("run_forever", time_limit_s=0.1)
     assert result.outcome == "late"
-    assert result.wall_time_s is not None
-    assert result.wall_time_s >= 0.3
+    assert require_value(result.wall_time_s) >= 0.3
     assert result.cpu_time_s is not None
 
 
@@ -150,8 +146,7 @@ def test_a_warm_run_does_not_count_imports_of_the_first_call() -> None:
         BenchTask(INSTANCE, "memplan.extensions.bench.tests.planners_to_measure:burn", 1, 5.0, 2**33, is_warm=True)
     )
     assert result.cpu_time_s is not None
-    assert result.process_cpu_s is not None
-    assert result.process_cpu_s - result.cpu_time_s >= BUSY_S
+    assert require_value(result.process_cpu_s) - result.cpu_time_s >= BUSY_S
 
 
 class ScriptedParent:

@@ -52,8 +52,7 @@ def test_means_of_solvers_only_use_instances_that_every_solver_planned() -> None
     summary = Summary(ROWS)
     assert summary.shared_instances() == ["a", "b"]
     ours = next(line for line in summary.lines() if line.solver == "ours")
-    assert ours.mean_ratio == pytest.approx((1.0 * 1.25) ** 0.5)
-    assert ours.wall_s == pytest.approx((2.0 * 10.0) ** 0.5)
+    assert (ours.mean_ratio, ours.wall_s) == (pytest.approx((1.0 * 1.25) ** 0.5), pytest.approx((2.0 * 10.0) ** 0.5))
 
 
 def test_a_report_lists_skipped_runs_without_counting_them() -> None:
@@ -65,8 +64,7 @@ def test_a_report_lists_skipped_runs_without_counting_them() -> None:
 def test_a_bound_above_a_valid_plan_is_a_false_claim_and_is_ignored_as_bound() -> None:
     liar = row("liar", "a", peak=115, lower_bound=115, status="optimal", wall_time_s=0.1)
     summary = Summary([*ROWS, liar])
-    assert summary.false_claims() == [liar]
-    assert summary.bound("a") == 100
+    assert (summary.false_claims(), summary.bound("a")) == ([liar], 100)
     assert summary.cells["a", "liar"].n_solved == 0
     assert "FALSE CLAIM: liar on a, seed 1: bound 115, optimal" in text_report(summary)
 
@@ -151,8 +149,7 @@ def test_a_change_within_the_noise_is_not_reported_as_a_regression(old: list[Res
 def test_a_worse_result_is_a_regression_and_a_better_an_improvement(facts: dict[str, object], sentence: str) -> None:
     assert compare(OLD, changed_rows(**facts)).regressions == (sentence,)
     backwards = compare(changed_rows(**facts), OLD)
-    assert backwards.regressions == ()
-    assert len(backwards.improvements) == 1
+    assert (backwards.regressions, len(backwards.improvements)) == ((), 1)
 
 
 def test_a_slowdown_shared_by_peers_is_not_a_regression() -> None:

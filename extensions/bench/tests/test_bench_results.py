@@ -196,8 +196,7 @@ def test_curves_are_the_mean_quality_and_the_share_of_solved_runs() -> None:
         result("other", instance="b.csv", peak=40, wall_time_s=0.5, status="optimal"),
     ]
     found = curves(rows)
-    assert found["greedy"] == ([(0.1, 0.25), (1.0, 0.5), (2.0, 0.9)], [(1.0, 0.5)])
-    assert found["late"] == ([], [])
+    assert (found["greedy"], found["late"]) == (([(0.1, 0.25), (1.0, 0.5), (2.0, 0.9)], [(1.0, 0.5)]), ([], []))
     assert found["other"] == ([(0.5, 1.0)], [(0.5, 1.0)])
     drawn = draw_curves(rows).decode()
     assert all(f">{text}</text>" in drawn for text in ("greedy", "late", "other", "0.1 s", "10 s"))

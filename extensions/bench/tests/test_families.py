@@ -103,8 +103,7 @@ def test_mirroring_time_twice_returns_the_same_problem() -> None:
 
 def test_shuffling_keeps_pools_and_conflicts() -> None:
     rows = [{"id": k, "size": 8, "start": 0, "end": 1} for k in range(9)]
-    pools = [{"name": "sram", "size": 128}]
-    problem = Problem.model_validate({"buffers": rows, "conflicts": [(0, 1)], "pools": pools})
+    problem = Problem.model_validate({"buffers": rows, "conflicts": [(0, 1)], "pools": [{"name": "sram", "size": 128}]})
     other = shuffle_buffers(problem, 1)
     assert other.buffers.ids != problem.buffers.ids
     assert (other.conflicts, other.pools) == (problem.conflicts, problem.pools)

@@ -31,8 +31,7 @@ def test_every_question_is_a_tool_with_a_working_example_and_errors_are_reported
             tools = (await session.list_tools()).tools
             assert [tool.name for tool in tools] == [*QUESTIONS, "schema"]
             assert sum(len(tool.model_dump_json()) for tool in tools) < 30_000  # Tools are sent in each conversation.
-            whole = await session.call_tool("schema", {"question": "plan"})
-            assert "alias_of" in whole.content[0].text
+            assert "alias_of" in (await session.call_tool("schema", {"question": "plan"})).content[0].text
             examples = {tool.name: (tool.description or "").partition("Example: ")[2] for tool in tools[:-1]}
             assert [name for name, text in examples.items() if not text] == ["compare", "convert"]  # They need files.
             for name, text in examples.items():

@@ -92,19 +92,15 @@ def textures(*rows: tuple[int, int, int, int], **fields: Any) -> ObjectsProblem:
     return ObjectsProblem.model_validate({"buffers": buffers} | fields)
 
 
-@pytest.mark.parametrize("seed", [*range(40), 97])
-def test_shared_byte_objects_have_the_minimum_total_size_by_brute_force(seed: int) -> None:
-    problem = draw_objects(seed, textures=False)
-    found = objects(problem)
-    assert (found.status, found.total) == ("optimal", min_sum(rows_of(problem)))
-    assert list(violations(problem, found.objects)) == []
+OF_BYTES, OF_TEXTURES = ((seed, False) for seed in (*range(40), 97)), ((seed, True) for seed in range(25))
 
 
-@pytest.mark.parametrize("seed", range(25))
-def test_shared_textures_have_the_minimum_total_size_by_brute_force(seed: int) -> None:
-    problem = draw_objects(seed, textures=True)
+@pytest.mark.parametrize(("seed", "textures"), [*OF_BYTES, *OF_TEXTURES])
+def test_shared_objects_have_the_minimum_total_size_by_brute_force(seed: int, textures: bool) -> None:
+    problem = draw_objects(seed, textures=textures)
     found = objects(problem)
     assert (found.status, found.total) == ("optimal", min_sum(rows_of(problem), problem.ratio))
+    assert list(violations(problem, found.objects)) == []
 
 
 def test_local_search_improves_objects_of_many_textures() -> None:
@@ -246,15 +242,8 @@ def free_textures(*sides: tuple[int, int]) -> FreeTextures:
 
 @pytest.mark.parametrize(
     ("sides", "is_reused"),
-    [
-        ((10, 10), True),
-        ((10, 5), True),
-        ((10, 2), True),
-        ((10, 1), False),
-        ((10, 59), True),  # 59 // 10 is 5, the largest allowed factor.
-        ((10, 60), False),
-        ((60, 10), False),
-    ],
+    # 59 // 10 is 5, the largest allowed factor.
+    [*(((10, n), True) for n in (10, 5, 2, 59)), *((sides, False) for sides in ((10, 1), (10, 60), (60, 10)))],
 )
 def test_a_texture_is_reused_if_no_side_exceeds_the_other_fivefold(sides: tuple[int, int], is_reused: bool) -> None:
     assert (free_textures((10, 10)).take(*sides) is not None) == is_reused

@@ -76,8 +76,7 @@ def test_the_modules_of_the_page_pass_the_type_checker() -> None:
 def column_of(buffers: int) -> tuple[Problem, Plan]:
     """Return a problem with `buffers` buffers, of which eight are alive at any time, and its plan."""
     start = np.arange(buffers)
-    size = 16 * (1 + start % 5)
-    table = BufferTable.from_columns([f"op{i}" for i in range(buffers)], size, start, start + 8)
+    table = BufferTable.from_columns([f"op{i}" for i in range(buffers)], (16 * (1 + start % 5)), start, start + 8)
     problem = Problem.model_construct(**{**Problem(buffers=[]).__dict__, "buffers": table})
     offset, pool = column(80 * (start % 8)), column(np.zeros(buffers))
     return problem, Plan(status="feasible", peak=640, placements=PlacementTable(table.ids, ("default",), pool, offset))
@@ -121,8 +120,7 @@ def test_the_picture_draws_each_buffer_at_its_offset_and_times(browser: Any, tmp
     height, width, _ = image.shape
     drawn = (image[:, :, :3] < 250).any(axis=2)
     for k, size in enumerate(sizes):
-        across = slice(int(width * (2 * k + 0.2) / 8), int(width * (2 * k + 1.8) / 8))
-        top = drawn[:, across].argmax(axis=0)
+        top = drawn[:, slice(int(width * (2 * k + 0.2) / 8), int(width * (2 * k + 1.8) / 8))].argmax(axis=0)
         assert np.abs(height - top - height * size / (400 * 1.06)).max() <= 2
 
 

@@ -70,8 +70,7 @@ def test_a_cancelled_job_keeps_its_best_plan(client: Client) -> None:
     for event in client.events(job.id):
         if event.kind == "better":
             client.cancel(job.id)
-    assert client.wait(job.id).state == "cancelled"
-    assert require_value(client.job_plan(job.id, HARD)).status == "feasible"
+    assert (client.wait(job.id).state, require_value(client.job_plan(job.id, HARD)).status) == ("cancelled", "feasible")
 
 
 def test_the_client_yields_the_results_of_a_batch_one_by_one(client: Client) -> None:
@@ -143,8 +142,8 @@ def test_the_asynchronous_client_plans_and_follows_jobs(server: RunningServer) -
 
 
 @contextmanager
-def answering(*answers: str) -> Iterator[int]:
-    """Yield a port whose server sends the given answers, one to each successive connection."""
+def answering(*answers: str) -> Iterator[Client]:
+    """Yield a client of a server that sends the given answers, one to each successive connection."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def work() -> None:
@@ -155,7 +154,8 @@ def answering(*answers: str) -> Iterator[int]:
                     connection.sendall(answer.encode())
 
         threading.Thread(target=work, daemon=True).start()
-        yield listener.getsockname()[1]
+        with Client(f"http://127.0.0.1:{listener.getsockname()[1]}") as client:
+            yield client
 
 
 def http(status: str, body: str, *headers: str) -> str:
@@ -168,24 +168,19 @@ LATER = http("429 Too Many Requests", '{"errors": ["full"]}', "Retry-After: 0")
 
 
 def test_a_request_to_a_busy_service_is_repeated() -> None:
-    with answering(LATER, "", http("200 OK", PLAN)) as port, Client(f"http://127.0.0.1:{port}") as client:
+    with answering(LATER, "", http("200 OK", PLAN)) as client:
         assert len(client.plan(TWO).placements) == 2
 
 
 def test_the_client_stops_retrying_a_busy_service_after_its_patience() -> None:
-    with answering(http("503 Away", "", "Retry-After: 60")) as port, Client(f"http://127.0.0.1:{port}") as client:
-        with pytest.raises(BusyError) as caught:
-            client.plan(TWO)
-        assert (caught.value.status, caught.value.retry_after_s) == (503, 60.0)
+    with answering(http("503 Away", "", "Retry-After: 60")) as client, pytest.raises(BusyError) as caught:
+        client.plan(TWO)
+    assert (caught.value.status, caught.value.retry_after_s) == (503, 60.0)
 
 
 @pytest.mark.parametrize("body", ["", "[]", '{"peak": 5}', PLAN.replace("24", "23")])
 def test_a_malformed_plan_from_a_service_is_an_error(body: str) -> None:
-    with (
-        answering(http("200 OK", body)) as port,
-        Client(f"http://127.0.0.1:{port}") as client,
-        pytest.raises(WrongAnswerError),
-    ):
+    with answering(http("200 OK", body)) as client, pytest.raises(WrongAnswerError):
         client.plan(TWO)
 
 
@@ -195,13 +190,13 @@ def test_the_client_resumes_an_event_stream_after_a_broken_connection() -> None:
 
     first = stream(": hello", "", "id: 1", "event: queued", 'data: {"at": "now"}', "", "id: 2", "event: star")
     second = stream("id: 2", "event: started", "data: {}", "", "id: 3", "event: finished", "data: {}", "", "")
-    with answering(first, second) as port, Client(f"http://127.0.0.1:{port}") as client:
+    with answering(first, second) as client:
         assert [(one.seq, one.kind) for one in client.events("1")] == [(1, "queued"), (2, "started"), (3, "finished")]
 
 
 def test_a_malformed_event_from_a_service_is_an_error() -> None:
     broken = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\ndata: {\n\n"
-    with answering(broken) as port, Client(f"http://127.0.0.1:{port}") as client, pytest.raises(WrongAnswerError):
+    with answering(broken) as client, pytest.raises(WrongAnswerError):
         list(client.events("1"))
 
 
@@ -224,8 +219,7 @@ def test_the_client_orders_operations_and_checks_the_answer(client: Client) -> N
 def test_the_client_submits_an_ordering_question_as_a_job(client: Client) -> None:
     job = client.submit({"graph": GRAPH}, QUESTIONS["order"].options(time_limit_s=60.0), kind="order", priority=2)
     assert (job.kind, job.priority) == ("order", 2)
-    assert client.wait(job.id).state == "succeeded"
-    assert require_value(client.job_result(job.id))["peak"] == 18
+    assert (client.wait(job.id).state, require_value(client.job_result(job.id))["peak"]) == ("succeeded", 18)
 
 
 @pytest.mark.parametrize(
@@ -237,9 +231,6 @@ def test_the_client_submits_an_ordering_question_as_a_job(client: Client) -> Non
     ],
 )
 def test_the_client_refuses_an_order_beside_its_peak_or_graph(client: Client, order: list[int], sentence: str) -> None:
-    with (
-        answering(http("200 OK", json.dumps(json.loads(to_json(client.order(GRAPH))) | {"order": order}))) as port,
-        Client(f"http://127.0.0.1:{port}") as other,
-        pytest.raises(WrongAnswerError, match=sentence),
-    ):
+    body = json.dumps(json.loads(to_json(client.order(GRAPH))) | {"order": order})
+    with answering(http("200 OK", body)) as other, pytest.raises(WrongAnswerError, match=sentence):
         other.order(GRAPH)

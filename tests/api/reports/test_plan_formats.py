@@ -173,6 +173,11 @@ def draw_picture(problem: Problem, plan: Plan) -> tuple[ElementTree.Element, lis
     return root, ["".join(text.itertext()).strip() for text in root.iter(f"{SVG}text")]
 
 
+def draw_solved(buffers: list[dict[str, Any]], **fields: Any) -> tuple[ElementTree.Element, list[str]]:
+    problem = Problem.model_validate({"buffers": buffers, **fields})
+    return draw_picture(problem, solve(problem))
+
+
 def rectangles(root: ElementTree.Element) -> int:
     return sum(group.get("id", "").startswith("buffer-") for group in root.iter(f"{SVG}g"))
 
@@ -182,8 +187,7 @@ def rows(n: int) -> list[dict[str, object]]:
 
 
 def test_a_picture_has_a_rectangle_for_each_lifetime_and_the_bound_as_a_line() -> None:
-    problem = Problem.model_validate({"buffers": [*rows(4), {"id": "b4", "size": 64, "lifetimes": [[0, 1], [3, 5]]}]})
-    root, texts = draw_picture(problem, solve(problem))
+    root, texts = draw_solved([*rows(4), {"id": "b4", "size": 64, "lifetimes": [[0, 1], [3, 5]]}])
     assert (root.tag, rectangles(root)) == (f"{SVG}svg", 6)
     assert "lower bound 2,112" in texts
     assert "default: peak 2,112 bytes (2.062 KiB), optimal" in texts
@@ -191,8 +195,7 @@ def test_a_picture_has_a_rectangle_for_each_lifetime_and_the_bound_as_a_line() -
 
 
 def test_each_rectangle_of_a_picture_has_a_unique_id_and_a_title() -> None:
-    problem = Problem.model_validate({"buffers": [*rows(2), {"id": "<&>", "size": 64, "lifetimes": [[0, 1], [3, 5]]}]})
-    root, _ = draw_picture(problem, solve(problem))
+    root, _ = draw_solved([*rows(2), {"id": "<&>", "size": 64, "lifetimes": [[0, 1], [3, 5]]}])
     titles = {group.get("id"): group.findtext(f"{SVG}title") for group in root.iter(f"{SVG}g")}
     assert titles["buffer-0-0"] == "b0: 1,024 bytes, alive [0, 2), offset 0"
     assert str(titles["buffer-2-1"]).startswith("<&>: 64 bytes, alive [3, 5), offset ")
@@ -210,8 +213,7 @@ def test_a_picture_highlights_buffers_at_the_peak_time_and_above_the_lower_bound
 
 def test_a_picture_labels_the_ten_largest_buffers_even_with_long_names() -> None:
     large = [{"id": f"large/{'very_' * 9}{i}", "size": 10**6, "start": 40 * i, "end": 40 * i + 30} for i in range(10)]
-    problem = Problem.model_validate({"buffers": [*rows(300), *large]})
-    _, texts = draw_picture(problem, solve(problem))
+    _, texts = draw_solved([*rows(300), *large])
     assert sum(text.startswith("lar") for text in texts) == 10
 
 
@@ -249,22 +251,19 @@ def text_box(text: ElementTree.Element) -> tuple[float, float, float, float]:
 
 def test_each_pool_has_its_own_panel_with_address_and_size() -> None:
     pools = [{"name": "fast", "size": 1024, "base_address": 0x20000000}, {"name": "slow", "reserved": [[0, 512]]}]
-    problem = Problem.model_validate({"buffers": rows(4), "pools": pools})
-    _, texts = draw_picture(problem, solve(problem))
+    _, texts = draw_solved(rows(4), pools=pools)
     assert "fast at 0x20000000: peak 1,024 bytes (1 KiB), optimal" in texts
     assert "slow: peak 1,536 bytes (1.5 KiB), optimal" in texts
     assert "size 1,024" in texts
 
 
 def test_a_picture_draws_buffers_without_lifetimes_over_the_whole_time() -> None:
-    problem = Problem.model_validate({"buffers": [{"id": "a", "size": 8}, {"id": "b", "size": 8}]})
-    _, texts = draw_picture(problem, solve(problem))
+    _, texts = draw_solved([{"id": "a", "size": 8}, {"id": "b", "size": 8}])
     assert "default: peak 8 bytes (8 B), optimal" in texts
 
 
 def test_the_picture_of_a_plan_without_placements_is_empty() -> None:
-    problem = Problem.model_validate({"buffers": rows(2), "pools": [{"size": 1}]})
-    root, texts = draw_picture(problem, solve(problem))
+    root, texts = draw_solved(rows(2), pools=[{"size": 1}])
     assert "default, infeasible" in texts
     assert rectangles(root) == 0
 
@@ -274,13 +273,11 @@ def test_the_picture_of_a_plan_without_placements_is_empty() -> None:
 )
 def test_a_picture_shows_printable_names_unchanged(name: str, text: str) -> None:
     row = {"id": name, "size": 8, "start": 0, "end": 1}
-    problem = Problem.model_validate({"buffers": [row], "pools": [{"name": name}]})
-    _, texts = draw_picture(problem, solve(problem))
+    _, texts = draw_solved([row], pools=[{"name": name}])
     assert f"{text}: peak 8 bytes (8 B), optimal" in texts
     assert text in texts
 
 
 def test_a_picture_can_show_the_largest_64_bit_sizes_and_times() -> None:
-    problem = Problem.model_validate({"buffers": [{"id": "a", "size": 2**62, "start": -(2**63), "end": 2**63 - 1}]})
-    root, _ = draw_picture(problem, solve(problem))
+    root, _ = draw_solved([{"id": "a", "size": 2**62, "start": -(2**63), "end": 2**63 - 1}])
     assert rectangles(root) == 1

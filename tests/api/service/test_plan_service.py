@@ -158,8 +158,7 @@ async def test_an_invalid_cached_plan_is_replaced(room: Room, caplog: pytest.Log
 async def test_time_in_the_queue_does_not_count_without_a_deadline(room: Room) -> None:
     others = asyncio.create_task(room.plan_problem(HARD))
     await room.workers.is_asked.wait()
-    problem = Problem.model_validate(hard_request(9)["problem"])
-    mine = asyncio.create_task(room.plan_problem(problem, limit_s=inf))
+    mine = asyncio.create_task(room.plan_problem(Problem.model_validate(hard_request(9)["problem"]), limit_s=inf))
     await asyncio.sleep(0.5)  # time in the queue does not count against the limit
     assert len(room.workers.tasks) == 1
     room.workers.may_answer.set()

@@ -79,8 +79,7 @@ def test_every_instance_column_is_declared_once() -> None:
 def test_columns_of_instances_and_their_parts_have_the_declared_shape(problem: Problem) -> None:
     instance = compile_problem(problem)
     kept = whole_groups(instance, np.random.default_rng(5).random(len(instance)) < 0.6)
-    assert wrong_shapes(instance) == {}
-    assert wrong_shapes(part_of(instance, kept, len(instance.pools) - 1)) == {}
+    assert (wrong_shapes(instance), wrong_shapes(part_of(instance, kept, len(instance.pools) - 1))) == ({}, {})
 
 
 @pytest.mark.parametrize("name", [name for name, column in COLUMNS.items() if column.axis is Axis.BUFFER])
@@ -134,8 +133,7 @@ def test_each_column_affects_the_hash_exactly_if_it_affects_plans(name: str) -> 
         return
     other = replace(MIXED, **change_column(MIXED, name, COLUMNS[name]))
     assert MIXED.features >= CONSTRAINTS.keys() | {"cost", "conflicts"}
-    is_same = problem_hash(PROBLEMS[0], other) == problem_hash(PROBLEMS[0], MIXED)
-    assert is_same == (COLUMNS[name].counts == NEVER)
+    assert (problem_hash(PROBLEMS[0], other) == problem_hash(PROBLEMS[0], MIXED)) == (COLUMNS[name].counts == NEVER)
 
 
 @pytest.mark.parametrize("field", ["capacity", "reserved", "cost", "bank", "bank_shift"])

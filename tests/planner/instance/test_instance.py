@@ -46,8 +46,7 @@ def test_columns_of_a_compiled_instance_are_consistent_with_its_problem(problem:
     instance = compile_problem(problem)
     n, p = len(instance), len(instance.pools)
     assert (instance.size > 0).all()
-    assert instance.source.tolist() == sorted(set(instance.source.tolist()))
-    assert instance.first[0] == 0
+    assert (instance.source.tolist(), instance.first[0]) == (sorted(set(instance.source.tolist())), 0)
     assert instance.first[-1] == len(instance.start) == len(instance.end) == len(instance.lifetime_buffer)
     assert (instance.start < instance.end).all()
     assert ((instance.end[:-1] <= instance.start[1:]) | np.diff(instance.lifetime_buffer).astype(bool)).all()
@@ -190,8 +189,7 @@ def test_costs_are_rounded_down_so_that_bounds_stay_valid() -> None:
 
 
 def test_the_score_prefers_a_lower_end_in_the_last_pool() -> None:
-    in_fast = score(instance(), column([0, 0]), column([50, 60]))
-    assert in_fast < score(instance(), column([0, 1]), column([0, 0]))
+    assert score(instance(), column([0, 0]), column([50, 60])) < score(instance(), column([0, 1]), column([0, 0]))
 
 
 PAIRS = [*buffer_rows(a=(4, 0, 2), b=(8, 1, 3), c=(8, 3, 4)), {"id": "whole", "size": 8, "alias_of": "b"}]

@@ -45,8 +45,7 @@ def test_the_joint_plan_of_several_models_has_the_minimum_peak(seed: int) -> Non
 
 def test_lint_does_not_mistake_alternating_models_for_inclusive_ends() -> None:
     models = {str(k): {"buffers": [{"id": "x", "size": 8, "start": 0, "end": 1}]} for k in range(4)}
-    problem = problem_of(Application.model_validate({"models": models, "together": []}))
-    assert lint(problem) == ()
+    assert lint(problem_of(Application.model_validate({"models": models, "together": []}))) == ()
     chain = {"buffers": [{"id": k, "size": 8 + k, "start": k, "end": k + 1} for k in range(4)]}
     odd = problem_of(Application.model_validate({"models": models | {"chain": chain}}))
     assert [finding.rule for finding in lint(odd)] == ["inclusive-ends"]

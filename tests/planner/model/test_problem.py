@@ -36,8 +36,7 @@ def test_a_problem_without_pools_gets_one_unlimited_pool() -> None:
 
 
 def test_an_integer_and_an_equal_text_are_different_ids() -> None:
-    problem = Problem.model_validate({"buffers": [{"id": 1, "size": 1}, {"id": "1", "size": 2}]})
-    assert problem.index == {1: 0, "1": 1}
+    assert Problem.model_validate({"buffers": [{"id": 1, "size": 1}, {"id": "1", "size": 2}]}).index == {1: 0, "1": 1}
 
 
 def test_allowed_pools_follow_the_pool_order_of_the_problem() -> None:

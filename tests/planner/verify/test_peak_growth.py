@@ -84,8 +84,7 @@ def test_peak_growth_reports_removed_buffers_with_negative_bytes() -> None:
 def test_occupancy_counts_a_group_of_aliases_once_while_any_is_alive() -> None:
     view = {"id": "v", "size": 8, "start": 1, "end": 6, "alias_of": "a"}
     lies = stack_buffers(("a", 0, 2, 64), view, ("b", 5, 7, 32))["default"]
-    assert dict(lies.alive) == {"a": ((0, 6),), "b": ((5, 7),)}
-    assert lies.live_set.bytes == 96
+    assert (dict(lies.alive), lies.live_set.bytes) == ({"a": ((0, 6),), "b": ((5, 7),)}, 96)
 
 
 def test_buffers_without_lifetimes_are_alive_all_the_time() -> None:

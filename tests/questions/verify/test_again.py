@@ -14,6 +14,7 @@ from memplan.questions.verify.verify import Verdict, VerifyOptions, verify
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Deadline
 from tests.support.public_problems import FOLDER
+from tests.support.values import require_value
 
 TABLE = b"id,lower,upper,size\na,0,2,4\nb,1,3,4\nc,2,4,6\n"
 PROBLEM = read_problem(TABLE, "p.csv")
@@ -32,23 +33,20 @@ def test_verify_again_repeats_deterministic_plans_byte_for_byte() -> None:
     for data in (TABLE, *((FOLDER / name).read_bytes() for name in files)):
         plan = make_plan(data, seed=3)
         assert plan.options == {"time_limit_s": 1.0, "deterministic": True, "seed": 3}
-        found = verify_again(plan, data).again
-        assert found is not None
+        found = require_value(verify_again(plan, data).again)
         assert (found.same, found.reproducible, found.version_before, found.plan) == ("bytes", True, None, plan)
 
 
 def test_verify_again_solves_a_plan_without_recorded_options_with_the_defaults() -> None:
     plan = solve(PROBLEM)
     assert plan.options is None
-    found = verify_again(plan).again
-    assert found is not None
+    found = require_value(verify_again(plan).again)
     assert (found.same, found.reproducible) == ("bytes", False)
 
 
 def test_verify_again_distinguishes_another_plan_from_another_peak() -> None:
     plan = make_plan()
-    other = verify_again(plan.model_copy(update={"solver": "somebody", "version": "0.0.1"})).again
-    assert other is not None
+    other = require_value(verify_again(plan.model_copy(update={"solver": "somebody", "version": "0.0.1"})).again)
     assert (other.same, other.version_before) == ("peak", "0.0.1")
     places = [{"id": row.id, "pool": row.pool, "offset": row.offset + 8} for row in plan.placements]
     higher = verify_again(
@@ -73,8 +71,7 @@ def test_verify_again_reproduces_infeasibility_with_its_explanation() -> None:
 
     first = plan(small, options=PlanOptions(deterministic=True, time_limit_s=1.0))
     assert first.explanation is not None
-    found = verify(small, first, options=VerifyOptions(again=True), control=Control()).again
-    assert found is not None
+    found = require_value(verify(small, first, options=VerifyOptions(again=True), control=Control()).again)
     assert (found.same, found.status) == ("bytes", "infeasible")
 
 

@@ -12,7 +12,7 @@ from memplan.questions.verify.verify import VerifyOptions
 from memplan.questions.verify.verify import verify as verdict_of
 from memplan.solvers.portfolio.solve import solve
 from tests.support import public_problems
-from tests.support.values import buffer_rows
+from tests.support.values import buffer_rows, require_value
 
 ROWS = buffer_rows(a=(8, 0, 4), b=(8, 0, 2), c=(4, 2, 4))
 
@@ -35,15 +35,13 @@ def test_verify_better_lists_the_buffers_and_moves_of_a_plan_above_the_best_peak
     assert (pool.used, pool.best, pool.above_line) == (22, 16, ("c",))
     assert found.fewest_moves is not None
     assert (found.fewest_moves.moved, found.fewest_moves.at_least, found.fewest_moves.proved) == (("c",), 1, True)
-    assert found.plan is not None
-    assert found.plan.peak == 16
+    assert require_value(found.plan).peak == 16
 
 
 def test_verify_better_reports_no_moves_for_an_optimal_plan() -> None:
     found = compare_with_best(problem_of(*ROWS), plan_at(a=0, b=8, c=8))
     assert (found.too_much_bytes, found.gap, found.pools[0].above_line) == (0, 0.0, ())
-    assert found.fewest_moves is not None
-    assert found.fewest_moves.moved == ()
+    assert require_value(found.fewest_moves).moved == ()
 
 
 def test_verify_better_does_not_compare_the_peak_of_an_invalid_plan() -> None:
@@ -61,8 +59,7 @@ def test_verify_better_finds_moves_that_repair_an_invalid_plan() -> None:
     assert {entry.rule for entry in verify(problem, plan)} == {"overlap", "misaligned"}
     assert found.fewest_moves is not None
     assert (found.fewest_moves.moved, found.fewest_moves.proved) == (("b",), True)
-    assert found.plan is not None
-    assert verify(problem, found.plan) == ()
+    assert verify(problem, require_value(found.plan)) == ()
 
 
 def test_verify_better_reports_no_peak_if_a_buffer_is_unplaced() -> None:
@@ -88,8 +85,7 @@ def test_verify_better_improves_a_greedy_plan_of_bert_by_at_most_40_moves() -> N
     problem = public_problems.problem("executorch/bert_4l.csv")
     found = compare_with_best(problem, solve(problem, solver="reference:executorch-greedy"), time_limit_s=8)
     assert found.too_much_bytes == 393216
-    assert found.fewest_moves is not None
-    assert len(found.fewest_moves.moved) <= 40
+    assert len(require_value(found.fewest_moves).moved) <= 40
     assert found.plan is not None
     assert (found.plan.peak, verify(problem, found.plan)) == (found.best, ())
 

@@ -89,8 +89,7 @@ def aliases(found: ImportedProblem) -> dict[str, str]:
 def test_an_empty_value_is_not_treated_as_the_base_of_a_view() -> None:
     values = [tensor(0), tensor(16, 2, 2), tensor(16, 0), tensor(16, 4), tensor(32)]
     found = import_program(program(values, [0], [4], kernel(0, 1), kernel(0, 2), kernel(3, 4)))
-    assert found.problem.root_of("main/#3") == found.problem.index["main/#1"]
-    assert solve(found.problem).peak == 32
+    assert (found.problem.root_of("main/#3"), solve(found.problem).peak) == (found.problem.index["main/#1"], 32)
 
 
 @pytest.mark.parametrize(
@@ -98,8 +97,7 @@ def test_an_empty_value_is_not_treated_as_the_base_of_a_view() -> None:
 )
 def test_the_memory_plan_in_an_executorch_program_is_imported(name: str, own: int, bound: int) -> None:
     found = import_program((MODELS / f"{name}.pte").read_bytes())
-    assert found.own_peak == own
-    assert solve(found.problem).peak == bound
+    assert (found.own_peak, solve(found.problem).peak) == (own, bound)
 
 
 def test_the_state_of_a_program_is_always_alive() -> None:
@@ -158,8 +156,7 @@ def test_a_placed_value_that_no_kernel_writes_counts_as_state() -> None:
 def test_constants_and_values_placed_at_run_time_are_not_in_the_problem() -> None:
     values = [tensor(0), tensor(None, data=1), tensor(None), tensor(16)]
     found = import_program(program(values, [0], [3], kernel(0, 1, 2, 2), kernel(2, 0, 3, 3)))
-    assert set(rows(found)) == {"#0", "#3"}
-    assert found.operations.functions["main"].constants == ("#1",)
+    assert (set(rows(found)), found.operations.functions["main"].constants) == ({"#0", "#3"}, ("#1",))
 
 
 def test_a_delegate_writes_its_last_arguments() -> None:
@@ -179,8 +176,7 @@ def test_both_branches_of_a_choice_write_the_chosen_tensor_in_place() -> None:
     values = [tensor(0), tensor(16), tensor(16), tensor(32), NEVER, tensor(48)]
     first, second = [kernel(0, 1, 1), move(1, 3)], [kernel(0, 2, 2), move(2, 3)]
     found = import_program(program(values, [0], [5], jump(0, 4), *first, jump(4, 6), *second, kernel(3, 5, 5)))
-    assert aliases(found) == {"#1": "#3", "#2": "#3"}
-    assert solve(found.problem).peak == 32
+    assert (aliases(found), solve(found.problem).peak) == ({"#1": "#3", "#2": "#3"}, 32)
 
 
 def test_elements_have_the_bytes_of_their_type_and_sizes_are_rounded_up() -> None:

@@ -45,8 +45,7 @@ def test_slices_of_half_the_channels_by_a_computed_shape_run_by_pixel() -> None:
         node("Slice", "a half channels one", "right"),
         node("Concat", "right left", "y", axis=1),
     ]
-    constants = {"one": [1], "two": [2], "zero": [0], "w": [[[[1]]] * 1] * 4}
-    graph = graph_of(nodes, constants, ([1, 1, 8, 8], [1, 4, 8, 8]))
+    graph = graph_of(nodes, {"one": [1], "two": [2], "zero": [0], "w": [[[[1]]] * 1] * 4}, ([1, 1, 8, 8], [1, 4, 8, 8]))
     assert [row.kind for row in graph.ops] == ["conv2d", "slice", "slice", "concat"]
     assert [row.role for row in access_graph(graph).operations] == ["striped"] * 4
 

@@ -43,8 +43,7 @@ def rows(found: ImportedProblem) -> Rows:
 @pytest.mark.parametrize("path", public_problems.files("onnx"), ids=lambda path: str(path.stem))
 def test_models_of_the_package_onnx_have_the_recorded_problems(path: Path) -> None:
     found = import_model((LIGHT / f"{path.stem}.onnx").read_bytes(), views="separate")
-    recorded = read_problem(path.read_bytes(), path.name)
-    assert problem_hash(found.problem) == problem_hash(recorded)
+    assert problem_hash(found.problem) == problem_hash(read_problem(path.read_bytes(), path.name))
 
 
 def test_a_value_is_alive_from_its_node_to_its_last_reader() -> None:
@@ -124,8 +123,7 @@ def test_shapes_computed_by_the_model_are_inferred() -> None:
     nodes = [node("Shape", "x", "s"), node("Gather", "s zero", "first"), node("Mul", "first two", "half")]
     nodes += [node("Concat", "half two", "to", axis=0), node("Reshape", "x to", "y")]
     constants = {"zero": np.array([0]), "two": np.array([2])}
-    found = import_model(model(nodes, [value("x", (3, 4))], [value("y", (None, None))], **constants))
-    assert rows(found)["y"][1] == 64
+    assert rows(import_model(model(nodes, [value("x", (3, 4))], [value("y", (None, None))], **constants)))["y"][1] == 64
 
 
 def test_a_named_dimension_gets_the_given_size() -> None:
@@ -193,8 +191,7 @@ def test_an_if_with_a_known_condition_runs_only_that_branch() -> None:
     for sizes, size in (((1, 4, 8), 128), ((2, 4, 8), 256)):
         found = read_model_graph(model(nodes, [value("x", sizes)], [value("y", None)], **constants), "model.onnx").graph
         assert [found.size[t] for t in found.kept] == [size]
-        shapes = [tensor.shape for tensor in found.tensors if tensor.name == "y"]
-        assert shapes == [(4, 8) if sizes[0] == 1 else sizes]
+        assert [tensor.shape for tensor in found.tensors if tensor.name == "y"] == [(4, 8) if sizes[0] == 1 else sizes]
 
 
 def test_a_stacked_output_has_one_entry_for_each_trip_of_the_loop() -> None:

@@ -176,8 +176,7 @@ def test_tiles_without_addresses_are_planned_and_written_with_addresses(seed: in
         mine = [k for k in range(len(rows)) if memories[k] == memory]
         alive = max(sum(256 * rows[k] for k in mine if k <= when <= last[k]) for when in range(len(rows) + 1))
         kept = [row.model_dump() for row in problem.buffers if row.pools == (memory,)]
-        alone = Problem(buffers=kept, pools=[{"name": memory}])
-        assert (len(kept), live_peak(alone)) == (len(mine), alive), memory
+        assert (len(kept), live_peak(Problem(buffers=kept, pools=[{"name": memory}]))) == (len(mine), alive), memory
 
 
 def test_kernels_are_written_with_planned_addresses_and_keep_their_comments() -> None:

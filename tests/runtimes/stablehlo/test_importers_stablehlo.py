@@ -126,47 +126,39 @@ _QUANTISED = "tensor<8x!quant.uniform<i8:f32, 0.5:-128>>"
     [
         pytest.param(
             f"func.func @main() -> {_F8} {{\n %0 = stablehlo.iota dim = 0 : {_F8}\n return %0 : {_F8}\n}}",
-            {"iota.0": 64}, id="no arguments, no module",
-        ),
+            {"iota.0": 64}, id="no arguments, no module"),
         pytest.param(
             f"func.func @f(%a : {_F8}) {{\n stablehlo.custom_call @check(%a) : ({_F8}) -> ()\n func.return\n}}",
-            {"a": 64}, id="no results",
-        ),
+            {"a": 64}, id="no results"),
         pytest.param(
             f"func.func @main(%a: {_F8}) -> {_F8} {{ // as it was\n // a line of its own\n"
             f" %0 = stablehlo.tanh %a : {_F8} // behind\n return %0 : {_F8}\n}}",
-            {"a": 64, "tanh.1": 64}, id="comments",
-        ),
+            {"a": 64, "tanh.1": 64}, id="comments"),
         pytest.param(
             f"func.func @main(%a: {_F8}) -> {_QUANTISED} {{\n"
             f" %0 = stablehlo.uniform_quantize %a : ({_F8}) -> {_QUANTISED}\n return %0 : {_QUANTISED}\n}}",
-            {"a": 64, "uniform_quantize.1": 64}, id="quantised types",
-        ),
+            {"a": 64, "uniform_quantize.1": 64}, id="quantised types"),
         pytest.param(
             "func.func @main(%a: tensor<2x2xf32>) -> tensor<2x2xf32> {\n"
             " %0 = stablehlo.constant dense<[[1.0, 2.0],\n                            [3.0, 4.0]]> : tensor<2x2xf32>\n"
             " %1 = stablehlo.add %a,\n   %0\n   : tensor<2x2xf32>\n return %1 : tensor<2x2xf32>\n}",
-            {"a": 64, "add.1": 64}, id="constants and operations over several lines",
-        ),
+            {"a": 64, "add.1": 64}, id="constants and operations over several lines"),
         pytest.param(
             f"func.func @main(%a: {_F8}) -> {_F8} {{\n %0 = stablehlo.abs %a : {_F8} %1, %2 ="
             f" stablehlo.optimization_barrier %0, %0 : {_F8}, {_F8} return %2 : {_F8} }}",
-            {"a": 64, "abs.1": 64, "optimization_barrier.2": 64, "optimization_barrier.3": 64}, id="one line",
-        ),
+            {"a": 64, "abs.1": 64, "optimization_barrier.2": 64, "optimization_barrier.3": 64}, id="one line"),
         pytest.param(
             f"func.func @main(%p: tensor<i1>, %a: {_F8}) -> {_F8} {{\n"
             f' %r, %s = "stablehlo.if"(%p) ({{\n  %0 = stablehlo.tanh %a : {_F8}\n'
             f"  stablehlo.return %0, %a : {_F8}, {_F8}\n }}, {{\n  stablehlo.return %a, %a : {_F8}, {_F8}\n"
             f" }}) : (tensor<i1>) -> ({_F8}, {_F8})\n return %r : {_F8}\n}}",
-            {"p": 64, "a": 64, "case.3": 64, "case.4": 64}, id="if with regions and two names",
-        ),
+            {"p": 64, "a": 64, "case.3": 64, "case.4": 64}, id="if with regions and two names"),
         pytest.param(
             f"func.func @main(%a: {_F8}) -> {_F8} {{\n"
             f' %0 = stablehlo.composite "b.c" %a {{\n  decomposition = @b.c.impl\n }} : ({_F8}) -> {_F8}\n'
             f" return %0 : {_F8}\n}}\nfunc.func private @b.c.impl(%x: {_F8}) -> {_F8} {{\n"
             f" %0 = stablehlo.exponential %x : {_F8}\n return %0 : {_F8}\n}}",
-            {"a": 64, "exponential.1": 64}, id="composites with dots",
-        ),
+            {"a": 64, "exponential.1": 64}, id="composites with dots"),
         pytest.param(
             f'"builtin.module"() ({{\n "func.func"() <{{function_type = ({_F8}) -> {_F8}, sym_name = "main"}}> ({{\n'
             f'  ^bb0(%a: {_F8}):\n  %0 = "stablehlo.while"(%a) ({{\n   ^bb0(%x: {_F8}):\n'
@@ -174,26 +166,22 @@ _QUANTISED = "tensor<8x!quant.uniform<i8:f32, 0.5:-128>>"
             f'    "stablehlo.return"(%1) : (tensor<i1>) -> ()\n  }}, {{\n   ^bb0(%y: {_F8}):\n'
             f'    %2 = "stablehlo.tanh"(%y) : ({_F8}) -> {_F8}\n    "stablehlo.return"(%2) : ({_F8}) -> ()\n'
             f'  }}) : ({_F8}) -> {_F8}\n  "func.return"(%0) : ({_F8}) -> ()\n }}) : () -> ()\n}}) : () -> ()',
-            {"a": 64, "while.1": 64, "tanh.2": 64}, id="the generic form",
-        ),
+            {"a": 64, "while.1": 64, "tanh.2": 64}, id="the generic form"),
         pytest.param(
             f"func.func @main(%t: !stablehlo.token, %a: {_F8}) -> !stablehlo.token {{\n"
             f" %0 = stablehlo.tuple %a, %a : tuple<{_F8}, {_F8}>\n"
             f" %1 = stablehlo.get_tuple_element %0[1] : (tuple<{_F8}, {_F8}>) -> {_F8}\n"
             f' %2:2 = "stablehlo.infeed"(%t) : (!stablehlo.token) -> ({_I8}, !stablehlo.token)\n'
             f" %3 = stablehlo.negate %1 : {_F8}\n return %3, %3, %2#1 : {_F8}, {_F8}, !stablehlo.token\n}}",
-            {"a": 64, "infeed.1": 64, "negate.2": 64}, id="tokens, tuples, one result twice",
-        ),
+            {"a": 64, "infeed.1": 64, "negate.2": 64}, id="tokens, tuples, one result twice"),
         pytest.param(
             "!t = tensor<?x4xf32, #stablehlo.bounds<8, ?>>\nfunc.func @main(%a: !t) -> !t {\n"
             " %0 = stablehlo.abs %a : !t\n return %0 : !t\n}",
-            {"a": 128, "abs.1": 128}, id="bounds, named types",
-        ),
+            {"a": 128, "abs.1": 128}, id="bounds, named types"),
         pytest.param(
             f"func.func @main(%a: {_F8}) -> {_F8} {{\n %w = arith.constant dense<1.0> : {_F8}\n"
             f" %0 = stablehlo.add %a, %w : {_F8}\n return %0 : {_F8}\n}}",
-            {"a": 64, "add.1": 64}, id="constants of arith",
-        ),
+            {"a": 64, "add.1": 64}, id="constants of arith"),
     ],
 )  # fmt: skip
 def test_syntax_variants_from_the_tests_of_openxla_are_read(text: str, expected: dict[str, int]) -> None:

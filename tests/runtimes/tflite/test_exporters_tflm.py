@@ -85,8 +85,7 @@ def test_velas_reader_finds_the_same_model_and_a_valid_plan(path: Path) -> None:
     data = path.read_bytes()
     found, plan, written = plan_model(data)
     before, after = read_by_vela(data), read_by_vela(written)
-    assert model_content(after) == model_content(before)
-    assert after.MetadataLength() == before.MetadataLength() + 1
+    assert (model_content(after), after.MetadataLength()) == (model_content(before), before.MetadataLength() + 1)
     offsets = offline_offsets(after)
     tensors = read_tensors(data).tensors
     for row, offset in zip(tensors, offsets, strict=True):
@@ -101,8 +100,7 @@ def test_velas_reader_finds_the_same_model_and_a_valid_plan(path: Path) -> None:
 def test_an_exported_plan_reads_back_with_the_same_problem_and_its_peak(path: Path) -> None:
     found, plan, written = plan_model(path.read_bytes())
     again = read_model(written)
-    assert problem_hash(again.problem) == problem_hash(found.problem)
-    assert again.own_peak == plan.peak
+    assert (problem_hash(again.problem), again.own_peak) == (problem_hash(found.problem), plan.peak)
     assert written.endswith(path.read_bytes())
 
 

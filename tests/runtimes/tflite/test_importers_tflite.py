@@ -154,8 +154,7 @@ def test_tensors_without_a_unique_name_are_named_by_their_index() -> None:
 
 def test_a_tflite_output_that_is_a_constant_is_copied() -> None:
     tensors = [X, tensor("k", (4,), constant=True)]
-    found = import_model(model(subgraph(tensors, [0], [1], [])))
-    assert set(rows(found)) == {"x", "#copy of k"}
+    assert set(rows(import_model(model(subgraph(tensors, [0], [1], []))))) == {"x", "#copy of k"}
 
 
 def test_the_peak_of_the_offline_plan_in_a_file_is_reported() -> None:

@@ -50,8 +50,7 @@ def text_model(side: int = 4, signature: tuple[int, ...] = (-1, -1, 4)) -> bytes
         operator("RESHAPE", [2, 8], [9]),
         operator("FULLY_CONNECTED", [9, 10], [11]),
     ]
-    contents = [numbers(1), numbers(2), numbers(4)]
-    return model(subgraph(rows, [0, 1], [11], operators), contents=contents)
+    return model(subgraph(rows, [0, 1], [11], operators), contents=[numbers(1), numbers(2), numbers(4)])
 
 
 def test_open_dimensions_are_named_after_their_first_input_and_their_axis() -> None:
@@ -98,8 +97,7 @@ def test_sizes_that_do_not_follow_from_open_dimensions_are_refused(data: bytes, 
 def test_shapes_plans_a_tflite_model_for_all_values(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "a.tflite"
     path.write_bytes(text_model())
-    flags = ["--dim", "words.0=1", "--symbol", "words.1=1..512", "--format", "table"]
-    assert main(["shapes", str(path), *flags]) == 0
+    assert main(["shapes", str(path), *["--dim", "words.0=1", "--symbol", "words.1=1..512", "--format", "table"]]) == 0
     assert "optimal" in capsys.readouterr().out
 
 

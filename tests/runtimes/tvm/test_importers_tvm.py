@@ -35,8 +35,7 @@ def test_a_nop_node_of_tvm_is_read_as_a_view() -> None:
 def test_weights_are_not_planned_and_a_returned_weight_is_copied() -> None:
     nodes = [node("x"), node("p0"), node("add", "fused_add", (0, 0, 0), (1, 0, 0))]
     found = read_model(graph(nodes, [(4,)] * 3, [0, 1, 2], [[2, 0, 0], [1, 0, 0]]))
-    assert set(rows(found)) == {"x", "add", "#copy of p0"}
-    assert found.operations.functions["main"].constants == ("p0",)
+    assert (set(rows(found)), found.operations.functions["main"].constants) == ({"x", "add", "#copy of p0"}, ("p0",))
 
 
 def test_tvms_own_peak_is_the_sum_of_its_storages() -> None:
@@ -65,8 +64,7 @@ def test_elements_of_tvm_tensors_take_whole_bytes() -> None:
 
 def test_outputs_of_nodes_with_equal_names_get_unique_names() -> None:
     nodes = [node("x"), node("y", "f", (0, 0, 0)), node("y", "f", (1, 0, 0))]
-    found = read_model(graph(nodes, [(4,)] * 3, [0, 1, 2], [[2, 0, 0]]))
-    assert list(rows(found)) == ["x", "y#1", "y#2"]
+    assert list(rows(read_model(graph(nodes, [(4,)] * 3, [0, 1, 2], [[2, 0, 0]])))) == ["x", "y#1", "y#2"]
 
 
 ALLOCATED, PLANNED = dump_bytes("network_allocated.relax", "network_planned.relax")
@@ -98,8 +96,7 @@ def test_planned_storages_are_read_as_a_plan_of_the_same_problem() -> None:
     allocated, planned = read_model(ALLOCATED), read_model(PLANNED)
     assert problem_hash(allocated.problem) == problem_hash(planned.problem)
     assert allocated.own_peak is None
-    assert planned.own_peak == 3136 + 2 * 21632 + 64 + 64
-    assert solve(planned.problem).peak == 2 * 21632
+    assert (planned.own_peak, solve(planned.problem).peak) == (3136 + 2 * 21632 + 64 + 64, 2 * 21632)
 
 
 def test_findings_report_workspaces_and_in_place_calls_that_are_not_planned() -> None:

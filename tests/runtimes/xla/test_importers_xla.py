@@ -191,8 +191,7 @@ def test_instructions_are_operations_with_tuples_flattened_and_bitcasts_as_views
     assert [(op.name, op.kind, op.source) for op in graph.ops] == told
     assert (graph.size, graph.resident, len(graph.kept)) == ((64, 64, 64, 64, 128, 128, 128), (1,), 2)
     # The instructions custom-call and rng have side effects, so they must keep their order.
-    assert graph.predecessors == ((), (0,), (1,), (1, 2))
-    assert graph.ops[1].in_shapes == ((4, 4),)
+    assert (graph.predecessors, graph.ops[1].in_shapes) == (((), (0,), (1,), (1, 2)), ((4, 4),))
     bytes_ = analyse(found.imported.operations).workspace.live_bytes
     assert peak_of(graph, range(4)) == bytes_ == 64 + 3 * 128
 

@@ -100,8 +100,7 @@ def test_the_pack_kernel_enlarges_lists_that_exceed_their_allocated_length(is_fl
     table = BufferTable.from_columns(range(700), rng.integers(1, 9, 700), start, start + rng.integers(1, 40, 700))
     instance, order = compile_problem(Problem(buffers=table)), column(rng.permutation(700))
     packer = PackerOfBlocks(instance, 2, is_flat)
-    expected = PlainPacker(instance).pack(0, order).tolist()
-    assert [packer.pack(0, order).tolist() for _ in range(2)] == [expected] * 2
+    assert [packer.pack(0, order).tolist() for _ in range(2)] == [PlainPacker(instance).pack(0, order).tolist()] * 2
 
 
 def single_offset(body: Body, size: int) -> int:

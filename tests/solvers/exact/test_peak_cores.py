@@ -94,8 +94,7 @@ def test_the_lower_bound_of_any_peak_core_is_at_most_the_optimum(seed: int) -> N
     kept = np.random.default_rng(seed).random(len(instance)) < 0.7
     kept[seed % len(instance)] = True
     assert sum(peak_cores.grow_core(Packer(instance, search.flag), Traits(instance), search, kept, 10**4, 10**9)) > 0
-    least = oracle.best_score(problem)
-    assert least is not None
+    least = require_value(oracle.best_score(problem))
     assert search.bound[0] * instance.unit <= least[0]
     assert search.best is None or search.best.score[0] * instance.unit >= least[0]
 
@@ -209,8 +208,7 @@ def test_searches_respect_offset_ranges_and_prove_the_minimum_peak(seed: int) ->
             offset = search.best.offset
             assert (offset >= instance.lowest[0]).all()
             assert (offset <= instance.highest[0]).all()
-            assert least is not None
-            assert search.best.score[-1] >= least
+            assert search.best.score[-1] >= require_value(least)
     assert (None if search.best is None else search.best.score[-1]) == least
     assert (search.infeasibility_witness is not None) == (least is None)
     assert least is None or search.bound[-1] == least

@@ -221,15 +221,13 @@ def test_a_buffer_that_changes_its_pool_counts_as_moved(least: str, weight: int)
     for fields in (FIELDS, {"pools": FIELDS["pools"]}):  # with and without equal use
         problem = memplan.Problem.model_validate(fields | {"buffers": rows})
         options = memplan.PlanOptions.model_validate({"time_limit_s": 10, "least": least})
-        kept = memplan.plan(problem, keep=old, options=options).kept
-        assert kept is not None
+        kept = require_value(memplan.plan(problem, keep=old, options=options).kept)
         assert (kept.moved, kept.moved_bytes, kept.least_moves, kept.proved) == (1, 32, weight, True)
 
 
 def test_explain_names_pool_time_and_sufficient_size_for_equal_use() -> None:
     small = memplan.Problem.model_validate(FIELDS | {"pools": [{"name": "core0", "size": 100}, {"name": "core1"}]})
-    why = memplan.explain(small, options=memplan.ExplainOptions(time_limit_s=10)).explanation
-    assert why is not None
+    why = require_value(memplan.explain(small, options=memplan.ExplainOptions(time_limit_s=10)).explanation)
     assert why.irreducible
     assert (why.pool, why.time, set(why.buffers), why.missing_bytes) == ("core0", 2, {"a1", "y"}, 60)
     assert "lacks 60 bytes at time 2" in why.message
@@ -238,8 +236,8 @@ def test_explain_names_pool_time_and_sufficient_size_for_equal_use() -> None:
     assert memplan.verify(small, memplan.Plan(status="infeasible", explanation=why)).valid
     pools = [{"name": "core0", "size": 100}, {"name": "core1", "size": 120}]
     both = memplan.Problem.model_validate(FIELDS | {"pools": pools})
-    why = memplan.explain(both, options=memplan.ExplainOptions(time_limit_s=10)).explanation
-    assert require_value(why).would_do is None
+    why = require_value(memplan.explain(both, options=memplan.ExplainOptions(time_limit_s=10)).explanation)
+    assert why.would_do is None
     for option in ({"repairs": 1}, {"what_if": True}):
         with pytest.raises(memplan.OptionError, match="must not be given if pools have equal use"):
             memplan.explain(small, options=memplan.ExplainOptions.model_validate(option))

@@ -142,8 +142,7 @@ def test_the_grid_of_the_integer_program_contains_the_bank_borders() -> None:
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "alignment": 4} for k in range(2)]
     for fields, granule in (({}, 4), ({"bank_size": 6}, 2), ({"bank_size": 8}, 4)):
         pools = [{"base_address": 4, **fields}, {"name": "odd", "size": 5}]
-        bank = [{"buffers": [0, 1]}] if fields else []
-        instance = compile_problem(Problem(buffers=rows, pools=pools, bank=bank))
+        instance = compile_problem(Problem(buffers=rows, pools=pools, bank=[{"buffers": [0, 1]}] if fields else []))
         assert Boxes(instance, (64, 64)).grid.granule * instance.unit == granule
 
 

@@ -55,8 +55,7 @@ def test_dropping_the_buffers_of_a_dropped_plan_again_moves_none_upwards() -> No
     for seed in range(10):
         instance = compile_problem(random_problem(seed, 40, SOME_OF_ALL - {"pools"}))
         pool = column(np.zeros(len(instance)))
-        once = drop_buffers(instance, pool, np.random.default_rng(seed).random(len(instance)))
-        assert once is not None
+        once = require_value(drop_buffers(instance, pool, np.random.default_rng(seed).random(len(instance))))
         assert (require_value(drop_buffers(instance, pool, once)) <= once).all()
 
 
@@ -125,8 +124,7 @@ def test_place_and_drop_violate_no_constraint(seed: int) -> None:
     found = place(quick_packer(instance), instance, column(rng.permutation(12)), (0, 1)[: len(instance.pools)])
     assert found is not None
     assert (found[0][instance.colocation] == found[0]).all()
-    dropped = drop_buffers(instance, found[0], found[1] + rng.random(12) / 4)
-    assert dropped is not None
+    dropped = require_value(drop_buffers(instance, found[0], found[1] + rng.random(12) / 4))
     assert score(instance, found[0], dropped) <= score(instance, *found)
     for q in range(len(instance.pools)):
         here = np.flatnonzero(found[0] == q)

@@ -229,8 +229,7 @@ def test_named_solvers_minimise_costs_under_the_default_profile(solver: str) -> 
 
 
 def test_reference_planners_without_costs_use_profile_size() -> None:
-    rows = [("a", 4, 0, 2), ("b", 4, 2, 4)]
-    buffers = [dict(zip(("id", "size", "start", "end"), row, strict=True)) for row in rows]
+    buffers = [dict(zip(("id", "size", "start", "end"), row, strict=True)) for row in [("a", 4, 0, 2), ("b", 4, 2, 4)]]
     data = {"buffers": buffers, "pools": [{"name": "fast"}, {"name": "slow"}]}
     problem = Problem.model_validate(data | {"reuse": [{"pairs": [["a", "b"]], "cost": 3}]})
 

@@ -105,8 +105,7 @@ def test_a_claimed_bound_met_by_the_best_plan_stays_open_until_confirmed() -> No
 def test_an_obviously_infeasible_search_ends_before_its_start() -> None:
     search = search_for(compile_problem(FEATURES["infeasible by one byte"]))
     assert search.is_over
-    assert search.stop_reason == "proved"
-    assert require_value(search.infeasibility_witness).missing == 1
+    assert (search.stop_reason, require_value(search.infeasibility_witness).missing) == ("proved", 1)
 
 
 def test_search_keeps_its_first_stop_reason_and_sets_the_kernel_flag() -> None:
@@ -216,5 +215,4 @@ def test_explanations_by_search_name_the_buffers_at_the_tightest_time(solver: st
     plan = solve(FEATURES["infeasible, which no live set and no clique shows"], solver=solver, time_limit_s=20)
     assert plan.status == "infeasible"
     assert plan.explanation is not None
-    assert plan.explanation.message == "nothing fits: exact searched everything"
-    assert len(plan.explanation.buffers) == 2
+    assert (plan.explanation.message, len(plan.explanation.buffers)) == ("nothing fits: exact searched everything", 2)

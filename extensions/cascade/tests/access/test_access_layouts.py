@@ -27,8 +27,7 @@ def test_access_maps_of_a_batch_read_the_same_rows_as_those_of_one_image() -> No
     one, four = (graph_of([[n, 8, 6, 2], [n, 8, 6, 5]], conv) for n in (1, 4))
     assert [row.sizes for row in four.tensors] == [row.sizes for row in one.tensors] == [(8, 6)] * 2
     assert [row.pixel for row in four.tensors] == [8, 20]
-    assert four.macs == 4 * one.macs
-    assert four.operations[0].reads == one.operations[0].reads
+    assert (four.macs, four.operations[0].reads) == (4 * one.macs, one.operations[0].reads)
     assert (one.layout, four.layout) == ("NHWC", "batches")
     across = graph_of([[4, 8, 6, 2], [1, 8, 6, 2]], {"kind": "relu"})
     assert across.operations[0].reason == "relu across the images of a batch cannot be split, so it runs as a whole"
@@ -45,8 +44,7 @@ def test_sequences_in_both_layouts_get_access_maps_of_images_with_one_column() -
     for graph in by_layout:
         assert [row.role for row in graph.operations] == ["striped", "striped"]
         assert [(row.rows, row.columns, row.pixel) for row in graph.tensors] == [(16, 1, 4), (8, 1, 6), (8, 1, 6)]
-        assert graph.operations[0].reads[0].rows == sliding_window(3, 2, 1, 1)
-        assert graph.macs == 8 * 6 * 3 * 4
+        assert (graph.operations[0].reads[0].rows, graph.macs) == (sliding_window(3, 2, 1, 1), 8 * 6 * 3 * 4)
     assert [graph.layout for graph in by_layout] == ["NHWC", "NCHW"]
 
 

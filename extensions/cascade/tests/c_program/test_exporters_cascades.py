@@ -43,8 +43,7 @@ def test_a_cascade_in_c_computes_the_same_outputs_as_numpy(dtype: str, way: str,
     graph = network(dtype)
     values = Values.from_seed(graph)
     given = "streamed" if way == "streamed" else "resident"
-    options = CascadeOptions(overlap="sliding" if sliding else "none", input=given)
-    point = cascade(coarse(graph), options).points[-1]
+    point = cascade(coarse(graph), CascadeOptions(overlap="sliding" if sliding else "none", input=given)).points[-1]
     assert any(region.kind != "whole" for region in point.cascade.regions)
     image = np.random.default_rng(2).integers(-128, 128, (1, 18, 14, 3)).astype(np.int8)
     image = image if dtype == "int8" else (image / 64).astype(np.float32)

@@ -172,8 +172,7 @@ def test_output_branches_share_one_streamed_region_whatever_the_order_of_their_o
     # The peak counts rings of the trunk and of the deeper branch, and one row of each head, but no whole tensor.
     assert (best.peak, best.macs_ratio) == (5_824, 1.0)
     assert [(region.first_operation, region.end) for region in best.cascade.regions] == [(0, 6)]
-    assert result.checked_positions == tuple(range(len(result.points)))
-    assert result.barriers == ()
+    assert (result.checked_positions, result.barriers) == (tuple(range(len(result.points))), ())
 
 
 def test_steps_of_a_quarter_row_lower_the_peak_if_earlier_operations_compute_several_rows_per_row() -> None:

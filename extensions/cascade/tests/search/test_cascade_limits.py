@@ -133,8 +133,7 @@ def test_no_region_crosses_an_operation_named_as_barrier() -> None:
         assert all(region.end - region.first_operation == 1 for region in regions)
         assert [barrier.operation for barrier in held.barriers] == [1]
         assert held.points[-1].peak > free.points[-1].peak
-        assert held.graph.macs == free.graph.macs
-        assert len(held.checked_positions) == len(held.points)
+        assert (held.graph.macs, len(held.checked_positions)) == (free.graph.macs, len(held.points))
 
 
 def test_the_option_barriers_refuses_a_name_without_an_operation() -> None:
@@ -211,8 +210,7 @@ def test_the_option_orders_searches_only_the_named_order() -> None:
     graph, peaks = heads_in_turns(), dict[str, int]()
     for orders in ("given", "depth-first", "breadth-first", "heads-early", "least-peak"):
         found = cascade(graph, CascadeOptions(macs=1.0, orders=orders, check=True))
-        assert found.exhausted.orders == 0
-        assert len(found.checked_positions) == len(found.points)
+        assert (found.exhausted.orders, len(found.checked_positions)) == (0, len(found.points))
         assert [row.kind for row in found.operations] == [op.kind for op in graph.ops]
         point = found.points[-1]
         ran = range(len(graph.ops)) if point.origins is None else point.origins
@@ -250,8 +248,7 @@ def test_sweeps_are_parsed_from_texts_with_tiles_and_memories_as_values() -> Non
     texts = CascadeOptions(sweep=("stripe=1,6x6", "rolling=yes,no", "orders=given,depth-first"))
     assert texts.sweep == {"stripe": (1, "6x6"), "rolling": (True, False), "orders": ("given", "depth-first")}
     assert [each.stripe for _, each in swept_options(texts, texts.sweep)] == [(1, 0)] * 4 + [(6, 6)] * 4
-    pools = CascadeOptions(sweep=["pools=fast=4KiB,slow=64KiB;fast=16KiB,slow=64KiB"])
-    rows = cascade(two_convolutions(), pools).swept
+    rows = cascade(two_convolutions(), CascadeOptions(sweep=["pools=fast=4KiB,slow=64KiB;fast=16KiB,slow=64KiB"])).swept
     assert [row.points[-1].slow_traffic is not None for row in rows] == [True, True]
     assert rows[0].points[-1].peak <= 4096
 
@@ -277,5 +274,4 @@ def test_alternative_orders_start_no_search_after_time_is_over(monkeypatch: pyte
         found.clear()
         list(alternative_orders(start, (), (), 10**18, partial(is_over_behind, last)))
         searched.append(len(found))
-    assert searched[:2] == [0, 1]
-    assert searched == sorted(searched)
+    assert (searched[:2], searched) == ([0, 1], sorted(searched))

@@ -27,8 +27,7 @@ def blocks() -> OperationGraph:
 
 
 def test_with_two_memories_only_whole_tensors_are_slow_and_their_traffic_is_reported() -> None:
-    options = CascadeOptions(pools=(("fast", 500), ("slow", 100_000)), check=True)
-    result = cascade(blocks(), options)
+    result = cascade(blocks(), CascadeOptions(pools=(("fast", 500), ("slow", 100_000)), check=True))
     assert len(result.checked_positions) == len(result.points) > 3
     for point in result.points:
         assert point.used is not None

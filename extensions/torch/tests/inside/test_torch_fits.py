@@ -397,8 +397,7 @@ def test_two_optimizers_two_backward_passes_and_accumulation_are_counted() -> No
         for part, optimizer in zip(("judge", "made"), optimizers[::-1], strict=True):
             optimizer.zero_grad()
             for some in noise.chunk(parts):
-                sign = 1 if part == "made" else -1
-                (sign * of["judge"](of["made"](some)).mean() / parts).backward()
+                ((1 if part == "made" else -1) * of["judge"](of["made"](some)).mean() / parts).backward()
             optimizer.step()
 
     given: dict[str, Any] = {"optimizer": optimizers, "capacity": "2MiB", "allocator": "cpu"}

@@ -160,8 +160,7 @@ def test_explain_handles_sizes_and_times_near_2_to_62_without_warnings(size: int
     rows: list[dict[str, Any]] = [{"id": k, "size": size, "start": 1 - end, "end": end} for k in range(5)]
     rows += [{"id": "empty", "size": 0, "start": 0, "end": end}, {"id": "timeless", "size": 0}]
     found = reason(Problem.model_validate({"buffers": rows, "pools": [{"size": 2**62}]}))
-    assert len(found.buffers) == (2 if size == 2**62 else 3)
-    assert found.missing_bytes == 5 * size - 2**62
+    assert (len(found.buffers), found.missing_bytes) == (2 if size == 2**62 else 3, 5 * size - 2**62)
 
 
 def test_the_sufficient_pool_size_is_proved_minimal_if_all_smaller_sizes_are_ruled_out() -> None:

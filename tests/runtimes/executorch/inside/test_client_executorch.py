@@ -50,8 +50,7 @@ def export(model: Any, *inputs: Any, **options: Any) -> Any:
 
 
 def compile_program(program: Any, planning: Any, **options: Any) -> Any:
-    config = exir.ExecutorchBackendConfig(memory_planning_pass=planning, **options)
-    return exir.to_edge(program).to_executorch(config)
+    return exir.to_edge(program).to_executorch(exir.ExecutorchBackendConfig(memory_planning_pass=planning, **options))
 
 
 def planned_by(algorithm: Any, **options: Any) -> Any:
@@ -154,8 +153,7 @@ def test_each_branch_of_a_planned_conditional_computes_the_result_of_the_model(s
     ours = compile_program(export(model, x), planned_by(algorithm))
     *submodules, whole = algorithm.planned
     assert len(submodules) == 2
-    arena = max(planned.bufsizes[1] for planned in submodules)
-    assert sizes(ours) == [0, arena + (whole.plan.peak or 0)]
+    assert sizes(ours) == [0, max(planned.bufsizes[1] for planned in submodules) + (whole.plan.peak or 0)]
     torch.testing.assert_close(run(ours, x), model(x))
 
 

@@ -119,8 +119,7 @@ def test_a_pinned_spec_is_placed_in_its_memory_and_at_its_offset() -> None:
     asked = ConstrainedGraph(64, 64)
     asked.constraints.add_absolute_placement_constraint(asked.nodes[0], 2, 128)
     asked.constraints.add_absolute_placement_constraint(asked.nodes[1], 2)
-    assert asked.plan() == [(2, 128), (2, 0)]
-    assert asked.state.bufsizes == [0, 0, 192]
+    assert (asked.plan(), asked.state.bufsizes) == ([(2, 128), (2, 0)], [0, 0, 192])
 
 
 @pytest.mark.deep
@@ -150,8 +149,7 @@ def test_a_spec_relative_to_a_pinned_spec_keeps_its_distance() -> None:
 @pytest.mark.deep
 def test_bytes_of_submodules_are_kept_free_and_counted_in_sizes() -> None:
     asked = ConstrainedGraph(64)
-    assert asked.plan(0, 80, 32) == [(1, 80)]
-    assert asked.state.bufsizes == [0, 144, 32]
+    assert (asked.plan(0, 80, 32), asked.state.bufsizes) == ([(1, 80)], [0, 144, 32])
 
 
 @pytest.mark.deep

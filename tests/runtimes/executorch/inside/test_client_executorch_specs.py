@@ -66,29 +66,19 @@ def test_specs_with_disjoint_lifetimes_share_bytes_and_an_object() -> None:
     assert found.places[first] == found.places[second] == Place(1, 0, 0)
 
 
-@pytest.mark.parametrize(
-    ("specs", "options", "bufsizes"),
-    [
-        ([Tensor(16, [0, 3]), Tensor(16, [3, 4])], {}, (0, 32)),
-        ([Tensor(0, [0, 4]), Tensor(16, [0, 4])], {}, (0, 16)),
-        ([Tensor(16, [0, 2])], {"taken": (0, 40)}, (0, 64)),
-        ([Tensor(1, [0, 2]), Tensor(1, [0, 2])], {"alignment": 64}, (0, 128)),
-        ([], {"taken": (0, 40, 8)}, (0, 40, 8)),
-        ([], {}, (0, 0)),
-        ([Tensor(16, [0, 1]), Tensor(16, [0, 1], mem_id=3)], {"padding": 64}, (0, 80, 0, 80)),
-        ([Tensor(16, [0, 1]), Tensor(32, [0, 1], mem_id=2)], {}, (0, 16, 32)),
-    ],
-    ids=[
-        "a last node in common",
-        "size zero",
-        "above submodules",
-        "rounded sizes",
-        "bytes of submodules",
-        "no specs",
-        "padding of memories in use",
-        "a given memory",
-    ],
-)
+MEMORIES: dict[str, tuple[list[Tensor], dict[str, Any], tuple[int, ...]]] = {
+    "a last node in common": ([Tensor(16, [0, 3]), Tensor(16, [3, 4])], {}, (0, 32)),
+    "size zero": ([Tensor(0, [0, 4]), Tensor(16, [0, 4])], {}, (0, 16)),
+    "above submodules": ([Tensor(16, [0, 2])], {"taken": (0, 40)}, (0, 64)),
+    "rounded sizes": ([Tensor(1, [0, 2]), Tensor(1, [0, 2])], {"alignment": 64}, (0, 128)),
+    "bytes of submodules": ([], {"taken": (0, 40, 8)}, (0, 40, 8)),
+    "no specs": ([], {}, (0, 0)),
+    "padding of memories in use": ([Tensor(16, [0, 1]), Tensor(16, [0, 1], mem_id=3)], {"padding": 64}, (0, 80, 0, 80)),
+    "a given memory": ([Tensor(16, [0, 1]), Tensor(32, [0, 1], mem_id=2)], {}, (0, 16, 32)),
+}
+
+
+@pytest.mark.parametrize(("specs", "options", "bufsizes"), MEMORIES.values(), ids=MEMORIES)
 def test_memories_have_the_sizes_of_their_specs_with_rounding_submodules_and_padding(
     specs: list[Tensor], options: dict[str, Any], bufsizes: tuple[int, ...]
 ) -> None:
