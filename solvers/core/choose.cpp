@@ -80,6 +80,7 @@ class Choosing {
   memplan_result &result_;
   Allocator &allocator_;
   Stop &stop_;
+  const windows::IsOver is_stopped_{[](void *stop) { return static_cast<int>((*static_cast<Stop *>(stop))()); }, &stop_};
   Arena arena_;
   std::size_t *memory_of_;
   i64 *offsets_;
@@ -302,7 +303,7 @@ class Choosing {
       if (arena.has_failed) return;
       packing.pool.fill(kAbsent);
       const windows::WindowSearch run = packing.run(false);
-      windows::Search search(allocator_, arena, spaces_, run, stop_);
+      windows::Search search(allocator_, arena, spaces_, run, is_stopped_);
       if (arena.has_failed || search.has_too_many()) return;
       search.run();
       take_placed(packing.pool, packing.offset);
@@ -322,7 +323,7 @@ class Choosing {
       Arena inner(allocator_);
       packing.pool.fill(kAbsent);
       const windows::WindowSearch run = packing.run(is_thorough);
-      windows::Search search(allocator_, inner, spaces_, run, stop_);
+      windows::Search search(allocator_, inner, spaces_, run, is_stopped_);
       if (inner.has_failed || search.has_too_many()) return;
       const bool is_whole = search.run();
       take_placed(packing.pool, packing.offset);
@@ -351,7 +352,7 @@ class Choosing {
     if (arena.has_failed) return;
     pool.fill(kAbsent);
     const windows::WindowSearch run{none, {nullptr, 0}, pool, offset, 0, 0, {nullptr, 0}, random, {nullptr, 0}, {nullptr, 0}};
-    windows::Search search(allocator_, arena, spaces_, run, stop_, true);
+    windows::Search search(allocator_, arena, spaces_, run, is_stopped_, true);
     if (arena.has_failed || search.has_too_many()) return;
     search.fill();
     take_placed(pool, offset);

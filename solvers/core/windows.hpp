@@ -78,12 +78,17 @@ struct WindowSearch {
   Array<i64> answer;
 };
 
-// `IsOver` is called once per step.
-template <class IsOver>
+// Whether the search is over, which is asked once per step; one type for all callers, as each would compile it anew.
+struct IsOver {
+  int (*ask)(void *context);
+  void *context;
+  bool operator()() const { return ask(context) != 0; }
+};
+
 class Search {
  public:
   // After a failure of the arena, read nothing. A search that only fills has no beam, which needs the most memory.
-  Search(Allocator &allocator, Arena &arena, const Spaces &spaces, const WindowSearch &run, IsOver &is_over, bool only_fills = false)
+  Search(Allocator &allocator, Arena &arena, const Spaces &spaces, const WindowSearch &run, IsOver is_over, bool only_fills = false)
       : allocator_(allocator),
         spaces_(spaces),
         run_(run),
@@ -215,7 +220,7 @@ class Search {
   Allocator &allocator_;
   const Spaces &spaces_;
   const WindowSearch &run_;
-  IsOver &is_over_;
+  const IsOver is_over_;
   const i64 largest_, width_;
   Array<i64> by_start_, by_end_, start_rank_, end_rank_;
   Array<i64> place_;  // position of each buffer in the window, from 1 on; 0 if it is not in the window
@@ -257,28 +262,23 @@ class Search {
   bool is_held(i64 i) const { return run_.held.size > 0 && run_.held[i] != 0; }
   bool is_fixed(i64 i) const { return mates_first_[spaces_.together[i] + 1] - mates_first_[spaces_.together[i]] > kLeast; }
 
-  // Return whether the offset of a buffer is at a fixed distance from another one's.
-  bool is_tied(i64 i) const {
-    const i64 lead = spaces_.together[i];
-    return std::any_of(mates_.data + mates_first_[lead], mates_.data + mates_first_[lead + 1], [this, i](i64 j) { return j != i && spaces_.lead[j] == spaces_.lead[i]; });
+  // Return a buffer and those at fixed distances from it; `list_mates` sorts these one behind another.
+  Array<i64> tied(i64 i) const {
+    i64 first = mates_first_[spaces_.together[i]], last = mates_first_[spaces_.together[i] + 1];
+    while (spaces_.lead[mates_[first]] != spaces_.lead[i]) ++first;
+    while (spaces_.lead[mates_[last - 1]] != spaces_.lead[i]) --last;
+    return {mates_.data + first, last - first};
   }
 
-  // Call a function with each buffer at a fixed distance from a buffer, and with this buffer itself.
-  template <class Each>
-  void for_tied(i64 i, Each &&each) const {
-    const i64 lead = spaces_.together[i];
-    for (i64 k = mates_first_[lead]; k < mates_first_[lead + 1]; ++k)
-      if (spaces_.lead[mates_[k]] == spaces_.lead[i]) each(mates_[k]);
-  }
+  bool is_tied(i64 i) const { return tied(i).size > 1; }
 
   // Return whether the fullest step, if it is known, is between the start of a buffer, or of one at a fixed distance from
   // it, and the end of the last of them.
   bool lives_when_fullest(i64 i) const {
     i64 start = kMost, end = kAbsent;
-    for_tied(i, [&](i64 j) {
+    for (const i64 j : tied(i))
       for (i64 y = lives_first_[j]; y < lives_first_[j + 1]; ++y)
         start = std::min(start, spaces_.start[lives_[y]]), end = std::max(end, spaces_.end[lives_[y]]);
-    });
     return fullest_ == kAbsent || (start <= fullest_ && fullest_ < end);
   }
 
@@ -362,6 +362,8 @@ class Search {
     for (i64 i = 0; i < n(); ++i) ++mates_first_[spaces_.together[i] + 2];
     for (i64 k = 2; k < n() + 2; ++k) mates_first_[k] += mates_first_[k - 1];
     for (i64 i = 0; i < n(); ++i) mates_[mates_first_[spaces_.together[i] + 1]++] = i;
+    for (i64 t = 0; t < n(); ++t)
+      std::sort(mates_.data + mates_first_[t], mates_.data + mates_first_[t + 1], [this](i64 a, i64 b) { return spaces_.lead[a] != spaces_.lead[b] ? spaces_.lead[a] < spaces_.lead[b] : a < b; });
   }
 
   // List the buffers in conflict with each buffer.
@@ -401,7 +403,7 @@ class Search {
       if (is_filling) break;
       for (i64 i = 0; i < n(); ++i) {
         i64 walls = 0;
-        for_tied(i, [&](i64 j) { walls += near_first_[j + 2] + banked(j).size; });
+        for (const i64 j : tied(i)) walls += near_first_[j + 2] + banked(j).size;
         most_near_ = std::max(most_near_, walls);
       }
       for (i64 i = 0; i < n(); ++i) near_first_[i + 2] += near_first_[i + 1];
@@ -548,24 +550,25 @@ class Search {
     if (arena.has_failed) return false;
     fullest_ = kAbsent;
     i64 rows = 0, links = 0, joins = 0, gaps = 0, latest = 0, banks = 0;
+    i64 loose = n();
+    const auto of_row = [&](i64 k) { return has_boxes && k < loose ? tied(chosen[k]) : Array<i64>{chosen.data + k, 1}; };
     for (i64 x = 0; x < count_; ++x) {
       const i64 i = window_[x];
       if (row_of[i] != 0) continue;
-      chosen[rows++] = has_boxes ? spaces_.lead[i] : i, row_of[i] = rows;
-      if (has_boxes) for_tied(i, [&](i64 j) { row_of[j] = rows; });
+      chosen[rows++] = has_boxes ? spaces_.lead[i] : i;
+      for (const i64 j : of_row(rows - 1)) row_of[j] = rows;
     }
-    const i64 loose = rows;
+    loose = rows;
     const auto is_loose = [&](i64 j) { return row_of[j] > 0 && row_of[j] <= loose; };
     for (i64 x = 0; x < count_; ++x)
       for (i64 k = near_first_[window_[x]]; k < near_first_[window_[x] + 1]; ++k)
         if (const i64 j = near_[k]; row_of[j] == 0 && run_.pool[j] == q) chosen[rows++] = j, row_of[j] = rows;
-    const auto of_row = [&](i64 k, auto &&each) { has_boxes && k < loose ? for_tied(chosen[k], each) : each(chosen[k]); };
     for (i64 k = 0; k < rows; ++k)
-      of_row(k, [&](i64 i) {
+      for (const i64 i : of_row(k)) {
         links += spaces_.conflict_first[i + 1] - spaces_.conflict_first[i];
         gaps += lives_first_[i + 1] - lives_first_[i];
         for (i64 y = lives_first_[i]; y < lives_first_[i + 1]; ++y) latest = std::max(latest, spaces_.end[lives_[y]]);
-      });
+      }
     for (i64 x = 0; x < count_; ++x) banks += banked(window_[x]).size;
     const Array<memplan_buffer> buffers = arena.array<memplan_buffer>(rows + banks + 1);
     const Array<memplan_gap> holes = arena.array<memplan_gap>(gaps);
@@ -582,10 +585,10 @@ class Search {
       // A buffer without lifetimes is given a separate time step.
       memplan_buffer row{spaces_.size[i], latest + k, latest + k + 1, 0, MEMPLAN_FREE, 0, 0, 0};
       i64 count = 0;
-      of_row(k, [&](i64 member) {
+      for (const i64 member : of_row(k)) {
         for (i64 y = lives_first_[member]; y < lives_first_[member + 1]; ++y) lived[count++] = lives_[y];
         if (has_boxes && !is_placed) row.size = std::max(row.size, spaces_.distance[member] + spaces_.size[member]);
-      });
+      }
       std::sort(lived.data, lived.data + count, [this](i64 a, i64 b) { return spaces_.start[a] < spaces_.start[b]; });
       for (i64 y = 0; y < count; ++y) {
         const i64 start = spaces_.start[lived[y]], end = spaces_.end[lived[y]];
@@ -619,10 +622,9 @@ class Search {
         row.pin = run_.offset[i];
       }
       buffers[k] = row;
-      of_row(k, [&](i64 member) {
+      for (const i64 member : of_row(k))
         for (i64 y = spaces_.conflict_first[member]; y < spaces_.conflict_first[member + 1]; ++y)
           if (const i64 j = row_of[spaces_.conflict[y]] - 1; j > k) pairs[links++] = {static_cast<std::size_t>(k), static_cast<std::size_t>(j)};
-      });
     }
     // A buffer pinned above all others makes every plan that fits optimal, so the search stops at the first one.
     const i64 top = spaces_.capacity[q];
@@ -649,8 +651,7 @@ class Search {
     memplan_options options{};
     const i64 left = (run_.is_thorough ? std::min(kNodesEach, kNodes / n()) * n() : 0) - nodes_;
     options.work = nodes > 0 ? nodes : std::clamp<i64>(left, kLeastPackWork, kPackWork), options.seed = 1;
-    options.cancel = [](void *context) { return static_cast<int>((*static_cast<IsOver *>(context))()); };
-    options.context = const_cast<void *>(static_cast<const void *>(&is_over_));
+    options.cancel = is_over_.ask, options.context = is_over_.context;
     options.allocate = allocator_.allocate, options.release = allocator_.release, options.arena = allocator_.context;
     const memplan_result made = plan_with_residues(problem, options, residue.data, found.data);
     allocator_.most = std::max(allocator_.most, allocator_.taken + made.memory);
@@ -872,18 +873,14 @@ class Search {
   i64 list_walls(i64 q, i64 i, i64 first, bool has_window, bool is_group = false) {
     i64 count = first;
     const auto is_there = [&](i64 j) { return run_.pool[j] == q && !(has_window && place_[j] != 0); };
-    const auto list_own = [&](i64 member) {
+    for (const i64 member : is_group ? tied(i) : Array<i64>{&i, 1}) {
       const auto avoid = [&](Range wall) { walls_[count++] = shifted(wall, i, member); };
       for (i64 r = spaces_.reserved_first[q]; r < spaces_.reserved_first[q + 1]; ++r) avoid({spaces_.reserved[r][0], spaces_.reserved[r][1]});
       for (i64 k = near_first_[member]; k < near_first_[member + 1]; ++k)
         if (const i64 j = near_[k]; is_there(j)) avoid({run_.offset[j], run_.offset[j] + spaces_.size[j]});
       for (const i64 j : banked(member))
         if (is_there(j)) avoid(banks_of(q, j, run_.offset[j]));
-    };
-    if (is_group)
-      for_tied(i, list_own);
-    else
-      list_own(i);
+    }
     std::sort(walls_.data + first, walls_.data + count, [](Range a, Range b) { return a.low < b.low; });
     return count;
   }
@@ -943,18 +940,14 @@ class Search {
       for (; at > 0 && row[at - 1].low > wall.low; --at) row[at] = row[at - 1];
       row[at] = wall;
     };
-    const auto avoid_placed = [&](i64 member) {
+    for (const i64 member : is_first_of_group(x) ? tied(i) : Array<i64>{window_.data + x, 1}) {
       for (u64 mask = mask_[place_[member] - 1] & ((u64{1} << x) - 1); mask != 0; mask &= mask - 1) {
         const Place &place = places[std::countr_zero(mask)];
         avoid(place.pool, shifted({place.at, place.at + spaces_.size[window_[std::countr_zero(mask)]]}, i, member));
       }
       for (const i64 j : banked(member))
         if (const i64 y = place_[j] - 1; y >= 0 && y < x) avoid(places[y].pool, shifted(banks_of(places[y].pool, j, places[y].at), i, member));
-    };
-    if (is_first_of_group(x))
-      for_tied(i, avoid_placed);
-    else
-      avoid_placed(i);
+    }
     for (i64 q = 0; q < p(); ++q) {
       if (!spaces_.homes[q][i] || (mate != kAbsent && places[mate].pool != q)) continue;
       const i64 price = spaces_.price[q][i], g = state.g + price;
