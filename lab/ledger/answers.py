@@ -127,6 +127,7 @@ def _write_files(command: str, folder: Path) -> list[str]:
             file.write_bytes(FORMATS[file.suffix[1:]].write_problem(problem))
             words[k] = str(file)
         elif kind == "scratchpad":
+            unpack(FOLDERS["library"] / "peak")
             file = folder / "problem.json"
             file.write_bytes(FORMATS["json"].write_problem(hard_suite.scratchpad(name)))
             words[k] = str(file)

@@ -11,12 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from lab.families import pose
-from memplan.extensions.library.archives import unpack
 from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.problem import Problem
 
 FOLDER = Path(__file__).parents[2] / "examples" / "problems" / "minimalloc"
-_PEAK = Path(__file__).parents[2] / "library" / "peak"
+_PEAK = Path(__file__).parents[2] / "library" / "peak" / "problems"
 _UNIT = 64
 """The alignment, in bytes, of sizes and offsets in a scratchpad (a small fast memory)."""
 GRANULE = 512
@@ -44,7 +43,7 @@ STEPS = (
     *("resnet50_b8", "convnext_tiny_b4", "densenet121_b4"),
     *("bertbase_plain_b2_t128", "gpt2medium_plain_t512", "gpt2small_plain_t256"),
 )
-"""The names of the training steps of the library, behind `torch_train-`."""
+"""The names of the training steps of the library, which must be unpacked, behind `torch_train-`."""
 SCRATCHPADS = (
     *(f"{letter} {percent}" for letter in "ACHK" for percent in (50, 80)),
     *(f"{step} {percent}" for step in STEPS for percent in (20, 50, 80)),
@@ -61,8 +60,7 @@ def scratchpad(name: str) -> Problem:
     quarter of these.
     """
     letter, percent, parts = [*name.split(), "1"][:3]
-    unpack(_PEAK)
-    whole = pose(str(_PEAK / "problems" / f"torch_train-{letter}.csv")) if letter in STEPS else problem(letter)
+    whole = pose(str(_PEAK / f"torch_train-{letter}.csv")) if letter in STEPS else problem(letter)
     table, rng = whole.buffers, random.Random(1)
     change = np.zeros(int(table.end.max()) + 1, dtype=np.int64)
     np.add.at(change, table.start, table.size)

@@ -8,7 +8,7 @@ import numpy as np
 Row = dict[str, Any]
 _STRIDE = 25
 """Each buffer whose number is a multiple of this is left to pins, so that no other rule contradicts one."""
-_RESERVED = ([[20480, 4096]], [[0, 8192], [49984, 6400]])
+_RESERVED = {"tcm": [[20480, 4096]], "sram0": [[0, 8192], [49984, 6400]]}
 
 
 def apply_rules(data: Row, names: str, seed: int) -> Row:
@@ -92,7 +92,7 @@ RULES: dict[str, Callable[[Row, np.random.Generator], None]] = {
         _pick(data, rng, 0.3), "pools", lambda _: ["tcm" if rng.random() < 0.3 else "sram0", "dram"]
     ),
     "aligned-pools": lambda data, _: data["pools"][1].update(alignment=4096),
-    "reserved": lambda data, _: _give(data["pools"][:2], "reserved", lambda pool: _RESERVED[pool["name"] != "tcm"]),
+    "reserved": lambda data, _: _give(data["pools"][:2], "reserved", lambda pool: _RESERVED[pool["name"]]),
     "banks": _banks,
     "together": lambda data, _: data.update(together=_names_of_pairs(data, 10, 6)),
     "conflicts": lambda data, _: data.update(conflicts=_names_of_pairs(data, 6, 1, _STRIDE)),

@@ -153,7 +153,7 @@ class Search {
       const i64 spent = work_;
       if (!draw_window()) return true;
       const i64 q = draw_goal_memory(middle_);
-      if (kRepackShare * repacked_ < work_ && q != kAbsent && !is_free(q) && !is_fixed(middle_) && is_packable(q, middle_)) {
+      if (kRepackShare * repacked_ < work_ && q != kAbsent && !is_free(q) && is_packable(q, middle_)) {
         repack(q);
         work_ = std::max(work_, spent + 1), repacked_ += work_ - spent;
         continue;
@@ -275,18 +275,19 @@ class Search {
   // Return whether the fullest step, if it is known, is between the start of a buffer, or of one at a fixed distance from
   // it, and the end of the last of them.
   bool lives_when_fullest(i64 i) const {
+    if (fullest_ == kAbsent) return true;
     i64 start = kMost, end = kAbsent;
     for (const i64 j : tied(i))
       for (i64 y = lives_first_[j]; y < lives_first_[j + 1]; ++y)
         start = std::min(start, spaces_.start[lives_[y]]), end = std::max(end, spaces_.end[lives_[y]]);
-    return fullest_ == kAbsent || (start <= fullest_ && fullest_ < end);
+    return start <= fullest_ && fullest_ < end;
   }
 
   // Return whether an exact packing may place a buffer and all that must share its memory. Groups at fixed distances are
   // packed as boxes, which do not tell the pages of their buffers apart.
   bool is_packable(i64 q, i64 i) const {
     const i64 lead = spaces_.together[i];
-    return std::all_of(mates_.data + mates_first_[lead], mates_.data + mates_first_[lead + 1], [this, q](i64 j) { return spaces_.page[q][j] == 0 || !is_tied(j); });
+    return !is_fixed(i) && std::all_of(mates_.data + mates_first_[lead], mates_.data + mates_first_[lead + 1], [this, q](i64 j) { return spaces_.page[q][j] == 0 || !is_tied(j); });
   }
 
   bool is_alone(i64 i) const { return mates_first_[spaces_.together[i] + 1] - mates_first_[spaces_.together[i]] == 1; }
@@ -402,8 +403,8 @@ class Search {
         for (i64 k = spaces_.conflict_first[i]; k < spaces_.conflict_first[i + 1]; ++k) note(i, spaces_.conflict[k]);
       if (is_filling) break;
       for (i64 i = 0; i < n(); ++i) {
-        i64 walls = 0;
-        for (const i64 j : tied(i)) walls += near_first_[j + 2] + banked(j).size;
+        i64 walls = 0;  // Large groups are in no window, so only the buffer itself has walls there.
+        for (const i64 j : is_fixed(i) ? Array<i64>{&i, 1} : tied(i)) walls += near_first_[j + 2] + banked(j).size;
         most_near_ = std::max(most_near_, walls);
       }
       for (i64 i = 0; i < n(); ++i) near_first_[i + 2] += near_first_[i + 1];
@@ -574,7 +575,7 @@ class Search {
     const Array<memplan_gap> holes = arena.array<memplan_gap>(gaps);
     const Array<i64> lived = arena.array<i64>(gaps);
     const Array<memplan_pair> pairs = arena.array<memplan_pair>(links + banks);
-    const Array<memplan_join> tied = arena.array<memplan_join>(rows);
+    const Array<memplan_join> joined = arena.array<memplan_join>(rows);
     const Array<memplan_range> reserved = arena.array<memplan_range>(spaces_.reserved.size);
     const Array<i64> found = arena.array<i64>(buffers.size), residue = arena.array<i64>(buffers.size);
     if (arena.has_failed) return false;
@@ -616,7 +617,7 @@ class Search {
         if (spaces_.page[q][i] != 0 && spaces_.page_shift[q][i] % spaces_.page[q][i] != 0) return false;
         row.no_cross = spaces_.page[q][i], has_pages = has_pages || row.no_cross > 0;
         const i64 lead = row_of[spaces_.lead[i]] - 1;
-        if (!has_boxes && spaces_.lead[i] != i) tied[joins++] = {static_cast<std::size_t>(k), static_cast<std::size_t>(lead), spaces_.distance[i]};
+        if (!has_boxes && spaces_.lead[i] != i) joined[joins++] = {static_cast<std::size_t>(k), static_cast<std::size_t>(lead), spaces_.distance[i]};
         residue[k] = row.pin == MEMPLAN_FREE ? row.lowest % row.alignment : 0;
       } else {
         row.pin = run_.offset[i];
@@ -643,7 +644,7 @@ class Search {
     problem.buffers = buffers.data, problem.count = static_cast<std::size_t>(rows + 1), problem.capacity = top + 1;
     problem.pairs = pairs.data, problem.pair_count = static_cast<std::size_t>(links);
     problem.gaps = holes.data, problem.gap_count = static_cast<std::size_t>(gaps);
-    problem.joins = tied.data, problem.join_count = static_cast<std::size_t>(joins);
+    problem.joins = joined.data, problem.join_count = static_cast<std::size_t>(joins);
     i64 ranges = 0;
     for (i64 r = spaces_.reserved_first[q]; r < spaces_.reserved_first[q + 1]; ++r)
       if (spaces_.reserved[r][0] < top) reserved[ranges++] = {spaces_.reserved[r][0], std::min(spaces_.reserved[r][1], top)};

@@ -144,7 +144,7 @@ def export_network() -> Any:
 
     class Network(torch.nn.Module):  # type: ignore[misc]  # where torch has no types
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return ((torch.relu(x + 1) * 2) * x).sum(dim=0)
+            return (torch.relu(x + 1) * 2 * x).sum(dim=0)
 
     return exir.to_edge(torch.export.export(Network().eval(), (torch.ones(8, 16),), strict=False))
 

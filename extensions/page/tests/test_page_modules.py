@@ -76,7 +76,7 @@ def test_the_modules_of_the_page_pass_the_type_checker() -> None:
 def column_of(buffers: int) -> tuple[Problem, Plan]:
     """Return a problem with `buffers` buffers, of which eight are alive at any time, and its plan."""
     start = np.arange(buffers)
-    table = BufferTable.from_columns([f"op{i}" for i in range(buffers)], (16 * (1 + start % 5)), start, start + 8)
+    table = BufferTable.from_columns([f"op{i}" for i in range(buffers)], 16 * (1 + start % 5), start, start + 8)
     problem = Problem.model_construct(**{**Problem(buffers=[]).__dict__, "buffers": table})
     offset, pool = column(80 * (start % 8)), column(np.zeros(buffers))
     return problem, Plan(status="feasible", peak=640, placements=PlacementTable(table.ids, ("default",), pool, offset))

@@ -135,7 +135,7 @@ def block(size: int, into: int, dtype: str = "int8") -> OperationGraph:
 
 
 def channel_cascade(graph: AccessGraph, first: int, end: int, tile: int) -> Cascade:
-    return Cascade(graph, (region_of(graph, CascadeOptions(), ((first, end, 0, 0, 0, 0, KIND_CHANNELS, tile, 0, 0))),))
+    return Cascade(graph, (region_of(graph, CascadeOptions(), (first, end, 0, 0, 0, 0, KIND_CHANNELS, tile, 0, 0)),))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
