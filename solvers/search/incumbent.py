@@ -69,7 +69,8 @@ class Search:
 
     def __post_init__(self, known: Bound | None) -> None:
         """Compute the live-set bound unless it is `known`, and stop at once if it proves that nothing fits."""
-        self._lock = threading.RLock()
+        # A child reports to its parent while it holds its own lock, so what ends a search takes another lock.
+        self._lock, self._ending = threading.RLock(), threading.RLock()
         self.proof = self._of_live_sets = lower_bound(self.instance) if known is None else known
         if self.proof.nothing_fits is not None:
             self.stop("proved")
@@ -103,12 +104,13 @@ class Search:
 
     def stop(self, reason: StopReason) -> None:
         """End the search and its children for a reason, of which only the first one is recorded."""
-        with self._lock:
+        with self._ending:
             if self.stop_reason is None:
                 self.stop_reason = reason
             self.flag[0] = 1
-            for child in self.children:
-                child.stop("cancelled")
+            children = list(self.children)
+        for child in children:
+            child.stop("cancelled")
 
     def child(self, instance: Instance, share: float = 1.0, work_limit: int | None = None) -> "Search":
         """Return a search of another instance, with a share of the remaining time and work; it ends with this search.
@@ -125,10 +127,11 @@ class Search:
             trusted=self.trusted,
             refusals=self.refusals,
         )
-        with self._lock:
+        with self._ending:
             self.children.add(inner)
-            if self.stop_reason is not None:
-                inner.stop("cancelled")
+            is_over = self.stop_reason is not None
+        if is_over:
+            inner.stop("cancelled")
         return inner
 
     def offer(self, pool: I64, offset: I64, by: str) -> bool:

@@ -1,6 +1,7 @@
 """A search's incumbent, its acceptance of claims, and explanations of infeasibility."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,17 @@ def test_search_keeps_its_first_stop_reason_and_sets_the_kernel_flag() -> None:
     search.stop("cancelled")
     search.stop("proved")
     assert (search.stop_reason, search.flag.tolist()) == ("cancelled", [1])
+
+
+def test_a_search_ends_while_a_child_reports_to_it() -> None:
+    search = search_for(RING)
+    child, ended = search.child(RING), list[bool]()
+    with ThreadPoolExecutor(1) as threads:
+        child.on_progress = lambda _: ended.append(
+            bool(wait([threads.submit(search.stop, "time_limit")], timeout=5).done)
+        )
+        child.offer(ONE_POOL, TOWER, "first:size")
+    assert (ended, search.stop_reason, child.stop_reason) == ([True], "time_limit", "cancelled")
 
 
 @pytest.mark.parametrize(("gap", "reason"), [(None, "accepted"), (0.5, "accepted"), (0.49, None)])
