@@ -277,7 +277,7 @@ class Choosing {
   struct Packing {
     Array<i64> goal, home, pool, offset, random;
 
-    windows::WindowSearch run(bool is_thorough) const { return {goal, home, pool, offset, 0, is_thorough, {nullptr, 0}, random, {nullptr, 0}, {nullptr, 0}}; }
+    windows::WindowSearch run() const { return {goal, home, pool, offset, 0, {nullptr, 0}, random, {nullptr, 0}, {nullptr, 0}}; }
   };
 
   // Return the last choice, not yet packed. If the arena has failed, the result must not be read.
@@ -302,7 +302,7 @@ class Choosing {
       const Packing packing = begin_packing(arena);
       if (arena.has_failed) return;
       packing.pool.fill(kAbsent);
-      const windows::WindowSearch run = packing.run(false);
+      const windows::WindowSearch run = packing.run();
       windows::Search search(allocator_, arena, spaces_, run, is_stopped_);
       if (arena.has_failed || search.has_too_many()) return;
       search.run();
@@ -318,21 +318,16 @@ class Choosing {
     if (arena.has_failed) return;
     const Packing packing = begin_packing(arena);
     if (arena.has_failed) return;
-    for (const bool is_thorough : {false, true}) {
-      if (is_over()) return;
-      Arena inner(allocator_);
-      packing.pool.fill(kAbsent);
-      const windows::WindowSearch run = packing.run(is_thorough);
-      windows::Search search(allocator_, inner, spaces_, run, is_stopped_);
-      if (inner.has_failed || search.has_too_many()) return;
-      const bool is_whole = search.run();
+    packing.pool.fill(kAbsent);
+    const windows::WindowSearch run = packing.run();
+    windows::Search search(allocator_, arena, spaces_, run, is_stopped_);
+    if (arena.has_failed || search.has_too_many()) return;
+    const bool is_whole = search.run();
+    take_placed(packing.pool, packing.offset);
+    if (!is_over()) raise_bound(multipliers, known, kWidest[0]);
+    for (i64 work = 0; is_whole && work < kWindowWork && !is_over(); work += kWindowSlice) {
+      search.improve(search.work() + kWindowSlice * count());
       take_placed(packing.pool, packing.offset);
-      if (is_over()) return;
-      if (!is_thorough) raise_bound(multipliers, known, kWidest[0]);
-      for (i64 work = 0; is_whole && work < kWindowWork / 2 && !is_over(); work += kWindowSlice) {
-        search.improve(search.work() + kWindowSlice * count());
-        take_placed(packing.pool, packing.offset);
-      }
     }
     for (const i64 widest : {kWidest[1], kWidest[2]})
       if (!is_over()) raise_bound(multipliers, known, widest);
@@ -351,7 +346,7 @@ class Choosing {
     const Array<i64> random = arena.array<i64>(1);
     if (arena.has_failed) return;
     pool.fill(kAbsent);
-    const windows::WindowSearch run{none, {nullptr, 0}, pool, offset, 0, 0, {nullptr, 0}, random, {nullptr, 0}, {nullptr, 0}};
+    const windows::WindowSearch run{none, {nullptr, 0}, pool, offset, 0, {nullptr, 0}, random, {nullptr, 0}, {nullptr, 0}};
     windows::Search search(allocator_, arena, spaces_, run, is_stopped_, true);
     if (arena.has_failed || search.has_too_many()) return;
     search.fill();

@@ -26,13 +26,12 @@ inline constexpr i64 kLargest = 40, kLeast = 6;  // most and fewest buffers in a
 inline constexpr i64 kWidth = 60;                 // partial placements that the beam keeps
 inline constexpr i64 kGaps = 6;                   // gaps of a memory that are tried: the narrowest ones
 inline constexpr i64 kPacked = 40;  // most buffers packed at once
-inline constexpr i64 kPackWork = 30'000, kLeastPackWork = 500;  // most and least nodes of one packing
-inline constexpr i64 kNodesEach = 300, kNodes = 200'000;  // most nodes of a thorough packing, per buffer and in total
+inline constexpr i64 kPackWork = 500;             // nodes of one packing of the choice, the least of a packing anew
 inline constexpr i64 kRepackShare = 2;  // steps of which one goes to packing one memory anew
 inline constexpr i64 kLeastRepacked = 20, kMostRepacked = 160;  // fewest and most buffers that are packed anew
-inline constexpr i64 kRepackDoublings = 9;  // limits of such a packing: kLeastPackWork nodes, twice as many, and so on
+inline constexpr i64 kRepackDoublings = 9;  // limits of such a packing: kPackWork nodes, twice as many, and so on
 inline constexpr i64 kRises = 4;  // windows of which one may raise the cost
-inline constexpr i64 kPackCost = 500, kNodeWork = 4, kRowWork = 50;  // steps of a packing, its nodes, and its buffers
+inline constexpr i64 kPackCost = 100, kNodeWork = 12, kRowWork = 5;  // steps of a packing, its nodes, and its buffers
 inline constexpr i64 kPages = 64, kMostCuts = 1'000;  // pages tried for an offset, and borders of pages within gaps
 inline constexpr i64 kMostPairs = 8'000'000;      // most pairs of conflicting buffers
 
@@ -71,7 +70,6 @@ struct WindowSearch {
   Array<i64> pool;
   Array<i64> offset;
   i64 work;
-  i64 is_thorough;  // 1 to pack `home` with more than the least nodes
   Array<i64> held;  // not 0 for the buffers that keep their places; or empty
   Array<i64> random;
   Array<i64> flag;
@@ -243,7 +241,7 @@ class Search {
   Rows<Range> loose_walls_;
   Array<i64> loose_count_, wall_first_;
   Array<double> price_sum_;
-  i64 count_ = 0, child_count_ = 0, gap_count_ = 0, work_ = 0, nodes_ = 0, repacked_ = 0, most_near_ = 0;
+  i64 count_ = 0, child_count_ = 0, gap_count_ = 0, work_ = 0, repacked_ = 0, most_near_ = 0;
   i64 fullest_ = kAbsent;  // the step with most bytes in use, if a packing with groups or pages failed; else kAbsent
   bool has_too_many_ = false, is_backwards_ = false, brings_more_ = false;
 
@@ -421,6 +419,12 @@ class Search {
     for (i64 k = first; k < last; ++k) window_[count_++] = mates_[k], place_[mates_[k]] = 1;
   }
 
+  // Draw a number below `count`; with more `times`, small ones are more frequent. Small windows gain most per step.
+  i64 draw_small(i64 count, i64 times) {
+    for (; times > 0; --times) count = draw(run_.random[0]) % count + 1;
+    return draw(run_.random[0]) % count;
+  }
+
   // Draw a window around a random buffer that costs more than its goal; return false if none does.
   bool draw_window() {
     double sum = 0;
@@ -432,7 +436,7 @@ class Search {
     const double drawn = sum * (static_cast<double>(draw(run_.random[0])) / 2147483648.0);
     const i64 middle = std::min(n() - 1, static_cast<i64>(std::upper_bound(lost_.begin(), lost_.end(), drawn) - lost_.begin()));
     is_backwards_ = draw(run_.random[0]) % 2 != 0;
-    const i64 wanted = std::min(largest_, kLeast + draw(run_.random[0]) % (kLargest - kLeast + 1));
+    const i64 wanted = std::min(largest_, kLeast + draw_small(kLargest - kLeast + 1, 1));
     place_.fill(0), count_ = 0, middle_ = middle;
     add(middle, largest_);
     if (draw(run_.random[0]) % 3 == 0)
@@ -540,7 +544,7 @@ class Search {
     }
   }
 
-  // Pack the window between the placed buffers of memory `q`, with at most `nodes` nodes, or as many as are left for it.
+  // Pack the window between the placed buffers of memory `q`, with at most `nodes` nodes, or kPackWork.
   // The exact search places no groups at fixed distances, so with `nodes`, a group is packed as one box around it; else
   // only orders are tried. Returns false without a packing.
   bool pack_window(i64 q, const Array<i64> &offset, i64 nodes = 0) {
@@ -650,13 +654,12 @@ class Search {
       if (spaces_.reserved[r][0] < top) reserved[ranges++] = {spaces_.reserved[r][0], std::min(spaces_.reserved[r][1], top)};
     problem.reserved = reserved.data, problem.reserved_count = static_cast<std::size_t>(ranges);
     memplan_options options{};
-    const i64 left = (run_.is_thorough ? std::min(kNodesEach, kNodes / n()) * n() : 0) - nodes_;
-    options.work = nodes > 0 ? nodes : std::clamp<i64>(left, kLeastPackWork, kPackWork), options.seed = 1;
+    options.work = nodes > 0 ? nodes : kPackWork, options.seed = 1;
     options.cancel = is_over_.ask, options.context = is_over_.context;
     options.allocate = allocator_.allocate, options.release = allocator_.release, options.arena = allocator_.context;
     const memplan_result made = plan_with_residues(problem, options, residue.data, found.data);
     allocator_.most = std::max(allocator_.most, allocator_.taken + made.memory);
-    nodes_ += made.nodes, work_ += kPackCost + rows * kRowWork + made.nodes * kNodeWork;
+    work_ += kPackCost + rows * kRowWork + made.nodes * kNodeWork;
     if (made.status > MEMPLAN_FEASIBLE && (joins > 0 || has_pages)) note_fullest({buffers.data, rows});
     if (made.status > MEMPLAN_FEASIBLE) return false;
     for (i64 x = 0; x < count_; ++x) offset[window_[x]] = found[row_of[window_[x]] - 1] + (has_boxes ? spaces_.distance[window_[x]] : 0);
@@ -709,15 +712,15 @@ class Search {
   // than in the goal and belong there, as far as there are bytes for them. Buffers that are there only because the goal
   // did not get space may move to other memories. Nothing changes if that does not cost less.
   void repack(i64 q) {
-    const i64 wanted = std::min(window_.size, kLeastRepacked + draw(run_.random[0]) % (kMostRepacked - kLeastRepacked + 1));
-    const i64 most = kLeastPackWork << draw(run_.random[0]) % kRepackDoublings;
+    const i64 wanted = std::min(window_.size, kLeastRepacked + draw_small(kMostRepacked - kLeastRepacked + 1, 2));
+    const i64 most = kPackWork << draw_small(kRepackDoublings, 2);
     place_.fill(0), count_ = 0;
     i64 gain = take(q, middle_), kept = 0;
     const i64 rank = start_rank_[middle_];
     for (i64 step = 1; step < n() && count_ < wanted; ++step)
       for (const i64 at : {rank - step, rank + step})
         if (at >= 0 && at < n())
-          if (const i64 i = by_start_[at]; run_.pool[i] == q || (brings_more_ && price(i) > run_.goal[i] && belongs(i, q) && !overfills(q, i)))
+          if (const i64 i = by_start_[at]; !is_tied(i) && (run_.pool[i] == q || (brings_more_ && price(i) > run_.goal[i] && belongs(i, q) && !overfills(q, i))))
             gain += take(q, i);
     Arena arena(allocator_);
     const Array<i64> offset = arena.array<i64>(n()), window = arena.array<i64>(count_);

@@ -60,7 +60,6 @@ class WindowSearch(NamedTuple):
     pool: I64
     offset: I64
     work: int
-    is_thorough: bool  # whether the exact searches that pack `home` get more than the least nodes
     held: I64  # (n,): not 0 for the buffers that keep their places, or an empty array
     random: I64  # (1,): state of the random generator, which must not be 0
     flag: I64  # (1,): flag that stops the search once it is not 0

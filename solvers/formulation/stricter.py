@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from memplan.planner.instance.columns import Axis
-from memplan.planner.instance.instance import ON, CompiledPool, Instance
+from memplan.planner.instance.instance import I64_MAX, ON, Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 
 _MOST_PARTS = 16
@@ -44,12 +44,28 @@ def split_pools(instance: Instance) -> tuple[Instance, I64]:
     the cost does not count, pools are not divided, as this would change what their ends are. Nor are they if rules hold
     between two parts of a pool: banks and clearances.
     """
-    parts = [
-        (q, low, high)
-        for q, pool in enumerate(instance.pools)
-        for low, high in _free_ranges(pool)
-        if low < high or not pool.is_limited
-    ]
+    return _divide_pools(instance, [[0, *pool.reserved.ravel().tolist(), pool.capacity] for pool in instance.pools])
+
+
+def cut_unlimited_pools(instance: Instance) -> tuple[Instance, I64]:
+    """Return what `split_pools` does, but pools without a limit are cut where the last limit on a buffer's end is.
+
+    Buffers with such a limit are below the cut, in a pool with a limit; above it, no offset matters for the cost.
+    """
+    is_bounded = instance.allowed & (instance.highest < I64_MAX)
+    is_limited = np.array([[pool.is_limited] for pool in instance.pools])
+    cuts = (instance.highest + instance.size).max(axis=1, where=is_bounded & ~is_limited, initial=0).tolist()
+    ends = [[0, cut, cut, pool.capacity] for pool, cut in zip(instance.pools, cuts, strict=True)]
+    divided, of = _divide_pools(instance, ends)
+    if divided is instance or "together" in instance.features:
+        return divided, of
+    is_below = np.array([[pool.is_limited] for pool in divided.pools]) & ~is_limited[of]
+    return replace(divided, allowed=divided.allowed & (is_bounded[of] | ~is_below)), of
+
+
+def _divide_pools(instance: Instance, ends: list[list[int]]) -> tuple[Instance, I64]:
+    ranges = ((q, *both) for q, each in enumerate(ends) for both in zip(each[::2], each[1::2], strict=True))
+    parts = [(q, low, high) for q, low, high in ranges if low < high]
     is_apart = instance.features.isdisjoint({"banks", "clearances"})
     if instance.objective != "cost" or not is_apart or not len(instance.pools) < len(parts) <= _MOST_PARTS:
         return instance, np.arange(len(instance.pools))
@@ -58,7 +74,7 @@ def split_pools(instance: Instance) -> tuple[Instance, I64]:
         instance.pools[q]._replace(
             capacity=high,
             is_limited=instance.pools[q].is_limited or high < instance.pools[q].capacity,
-            reserved=column(np.array([[0, low]] if low else [], dtype=np.int64).reshape(-1, 2)),
+            reserved=_reserved_between(instance.pools[q].reserved, low, high),
         )
         for q, low, high in parts
     )
@@ -69,9 +85,10 @@ def split_pools(instance: Instance) -> tuple[Instance, I64]:
     return replace(instance, pools=pools, **changed), of
 
 
-def _free_ranges(pool: CompiledPool) -> list[tuple[int, int]]:
-    ends = [0, *pool.reserved.ravel().tolist(), pool.capacity]
-    return list(zip(ends[::2], ends[1::2], strict=True))
+def _reserved_between(reserved: I64, low: int, high: int) -> I64:
+    """Return the reserved ranges of a part of a pool: all bytes below `low`, and those between `low` and `high`."""
+    kept = np.clip(reserved[(reserved[:, 1] > low) & (reserved[:, 0] < high)], low, high)
+    return column(np.concatenate((np.array([[0, low]] if low else [], dtype=np.int64).reshape(-1, 2), kept)))
 
 
 def relax_offset_rules(instance: Instance) -> Instance:

@@ -17,7 +17,7 @@ from memplan.planner.instance.instance import Bool, CompiledPool, Instance
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.certificates import lemma_search
 from memplan.solvers.exact import FEATURES, branch_and_bound
-from memplan.solvers.formulation.stricter import restrict_rules, split_pools, stricter
+from memplan.solvers.formulation.stricter import cut_unlimited_pools, restrict_rules, split_pools, stricter
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.heuristics import greedy, local_search
 from memplan.solvers.memory_choice.knapsack import Knapsack
@@ -212,36 +212,40 @@ def solve(instance: Instance, search: Search) -> None:
     if knapsack is None:
         search.log(f"{NAME}: the sizes or costs add up to more than its numbers hold")
         return
+    restricted, has_together = restrict_rules(instance), "together" in instance.features
+    has_all = restricted is instance and not has_together and "relative" not in instance.features
+    # A cut proves the cost, so it may take all time; the ends of the pools follow if some is left.
+    most = _RESTRICTED_SHARE if has_together or search.deterministic else 1.0
+    spent = _solve_divided(search, cut_unlimited_pools(instance), most, not has_together)
     decomposition = Decomposition(knapsack, search)
-    if _solve_restricted(instance, search) and search.deterministic:
-        decomposition.spent = decomposition.spent_before = int(_RESTRICTED_SHARE * search.work_limit)
+    spent += _solve_divided(search, split_pools(restricted), _RESTRICTED_SHARE, has_all)
+    if search.deterministic:
+        decomposition.spent = decomposition.spent_before = int(spent * search.work_limit)
     # The executor's block ends first, so that the program's choice is packed before its process ends.
     with decomposition.program, ThreadPoolExecutor(2, thread_name_prefix=NAME) as beside:
         _solve_in_rounds(decomposition, beside)
 
 
-def _solve_restricted(instance: Instance, search: Search) -> bool:
-    """Offer plans without sharing, prices of pairs and reserved ranges, which are plans of the instance; return False
-    if it has none of these.
+def _solve_divided(search: Search, divided: tuple[Instance, I64], share: float, has_all: bool) -> float:
+    """Offer plans of an instance with divided pools, and its bounds if it has all plans; return the spent share.
+
+    If no buffers must be in one pool, the parts of the pools have all plans. Ends are limited for whole rigid groups.
     """
-    restricted = restrict_rules(instance)
-    parts, pool_of = split_pools(restricted)
-    if parts is instance or search.is_over:
-        return False
-    # If no buffers must be in one pool, the parts of the pools have all plans, so their bound is a bound.
-    is_equal = restricted is instance and instance.features.isdisjoint({"relative", "together"})
-    inner = search.child(parts, _RESTRICTED_SHARE)
+    parts, pool_of = divided
+    if parts is search.instance or search.is_over:
+        return 0.0
+    inner = search.child(parts, share)
 
     def offer_plan(_: Progress) -> None:
         if inner.best is not None:
             search.offer(pool_of[inner.best.pool], inner.best.offset, inner.best.by)
-        if is_equal:
-            search.offer_bound((inner.bound[0], *[0] * len(instance.pools)), NAME)
+        if has_all:
+            search.offer_bound((inner.bound[0], *[0] * len(search.instance.pools)), NAME)
 
     inner.on_progress = offer_plan
     if not inner.is_over:
         solve(parts, inner)
-    return True
+    return share
 
 
 def _solve_in_rounds(decomposition: "Decomposition", beside: Executor) -> None:

@@ -105,20 +105,12 @@ class Windows:
         """Pack the choice `home` of memories or adopt the search's best plan; return True if there is a plan."""
         pool, self.is_at_goal = home[self.knapsack.item], False
         self._goal = np.ascontiguousarray(self.spaces.table.price[pool, np.arange(len(pool))])
-        for is_thorough in (False, True):
-            known = (self._pool, self._offset)
-            self._pool, self._offset = np.full_like(self._pool, ABSENT), np.zeros_like(self._offset)
-            is_better = self._run(pool, 0, is_thorough) and (
-                (known[0] == ABSENT).any() or self._cost() < self._cost(*known)
-            )
-            if not is_better:
-                self._pool, self._offset = known
-            elif not is_thorough:
-                self.offer()
-            best = self.search.best
-            # More work on the choice seldom gives a plan that costs less than one to which windows have led.
-            if self.search.is_over or (best is not None and best.by == NAME and not is_better):
-                break
+        known = (self._pool, self._offset)
+        self._pool, self._offset = np.full_like(self._pool, ABSENT), np.zeros_like(self._offset)
+        if self._run(pool, 0) and ((known[0] == ABSENT).any() or self._cost() < self._cost(*known)):
+            self.offer()
+        else:
+            self._pool, self._offset = known
         self.adopt_best()
         return not (self._pool == ABSENT).any()
 
@@ -158,7 +150,7 @@ class Windows:
             offset[order] = offsets
         return self.search.offer(column(self._pool.copy()), column(offset), NAME)
 
-    def _run(self, home: I64, steps: int, is_thorough: bool = False) -> bool:
+    def _run(self, home: I64, steps: int) -> bool:
         """Run the kernel for some steps, and return True if all buffers are placed."""
         task = core.WindowSearch(
             self._goal,
@@ -166,7 +158,6 @@ class Windows:
             self._pool,
             self._offset,
             steps,
-            is_thorough,
             _EMPTY,
             self._random,
             self.search.flag,
@@ -188,7 +179,6 @@ class Windows:
                 self._pool.copy(),
                 self._offset.copy(),
                 steps,
-                False,
                 column(part != k),
                 self._random + 2 * k,
                 self.search.flag,
