@@ -156,12 +156,6 @@ def _sizes(trees: dict[str, ast.Module]) -> Iterator[str]:
                 yield f"{name}:{node.lineno}: {node.name} takes {count} parameters, {MOST_PARAMETERS} are allowed"
 
 
-def is_bare(name: str) -> bool:
-    """Return True if a name lacks a noun: it is one word that names nothing, or begins with such a word."""
-    words = [word for word in name.lower().split("_") if word]
-    return bool(words) and words[0] in BARE
-
-
 def _bare_names(trees: dict[str, ast.Module]) -> list[str]:
     """Return the functions and classes with bare names, except listed exceptions and a limited number of others."""
     alone: list[str] = []
@@ -170,7 +164,7 @@ def _bare_names(trees: dict[str, ast.Module]) -> list[str]:
         for node in ast.walk(tree):
             if not isinstance(node, Definition | ast.ClassDef) or node.name.startswith(("__", CONSTRUCTOR)):
                 continue
-            if is_bare(node.name) and node.name not in BARE_EXCEPTIONS:
+            if node.name.lower().strip("_").split("_")[0] in BARE and node.name not in BARE_EXCEPTIONS:
                 finding = f"{name}:{node.lineno}: {node.name} has no noun"
                 (first if "_" in node.name.strip("_") else alone).append(finding)
     return [*alone, *(first if len(first) > MOST_BARE_FIRST else [])]

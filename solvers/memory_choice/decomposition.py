@@ -185,7 +185,7 @@ _LEAST_PART, _PARTED = 2_500, 0.95
 _LAST_PATIENCE = 200
 """The window searches without a gain after which exact searches, or the end of the search, follow."""
 _RESTRICTED_SHARE = 0.5
-"""The share of the time for plans without sharing, prices and reserved ranges."""
+"""The share of the time for plans of divided pools, or without sharing and prices."""
 _MOST_ALIVE = 40
 """The mean number of buffers that are alive at a time up to which windows come first."""
 _PACK_S = 2.0

@@ -129,9 +129,8 @@ class Search:
         )
         with self._ending:
             self.children.add(inner)
-            is_over = self.stop_reason is not None
-        if is_over:
-            inner.stop("cancelled")
+            if self.stop_reason is not None:
+                inner.stop("cancelled")
         return inner
 
     def offer(self, pool: I64, offset: I64, by: str) -> bool:

@@ -121,9 +121,7 @@ def test_a_search_ends_while_a_child_reports_to_it() -> None:
     search = search_for(RING)
     child, ended = search.child(RING), list[bool]()
     with ThreadPoolExecutor(1) as threads:
-        child.on_progress = lambda _: ended.append(
-            bool(wait([threads.submit(search.stop, "time_limit")], timeout=5).done)
-        )
+        child.on_progress = lambda _: ended.append(bool(wait([threads.submit(search.stop, "time_limit")], 5).done))
         child.offer(ONE_POOL, TOWER, "first:size")
     assert (ended, search.stop_reason, child.stop_reason) == ([True], "time_limit", "cancelled")
 
