@@ -81,7 +81,11 @@ def _divide_pools(instance: Instance, ends: list[list[int]]) -> tuple[Instance, 
     changed: dict[str, Any] = {name: getattr(instance, name)[of] for name in ON[Axis.POOL_AND_BUFFER]}
     low, high = (column([part[k] for part in parts])[:, None] for k in (1, 2))
     first = np.maximum(changed["lowest"], low)
-    changed["allowed"] = changed["allowed"] & (first <= np.minimum(instance.highest[of], high - instance.size))
+    allowed = changed["allowed"] & (first <= np.minimum(instance.highest[of], high - instance.size))
+    # Buffers that must be in one pool need a part that all of them may use.
+    group, common = np.s_[:, instance.colocation], np.ones_like(allowed)
+    np.logical_and.at(common, group, allowed)
+    changed["allowed"] = common[group]
     return replace(instance, pools=pools, **changed), of
 
 

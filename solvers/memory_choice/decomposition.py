@@ -7,7 +7,7 @@ Programming 96, 2003). Once the cost is proved, the ends of the pools are minimi
 to the first. All later choices keep the proved values.
 """
 
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from threading import Event
 
@@ -35,7 +35,7 @@ from memplan.solvers.memory_choice.multipliers import (
 )
 from memplan.solvers.memory_choice.program import ProgramSolver
 from memplan.solvers.memory_choice.windows import StackRefutations, Windows, suits_windows
-from memplan.solvers.processes.threads import processors_for, solvers_beside
+from memplan.solvers.processes.threads import solvers_beside
 from memplan.solvers.search.goals import COST, Goals
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Progress
@@ -180,8 +180,8 @@ _MOST_TIMES = 16
 """The most steps of one window search, in multiples of the least."""
 _LOOK_S = 0.05
 """The seconds between two looks at whether a search is over."""
-_LEAST_PART, _PARTED = 2_500, 0.95
-"""The items for each part of a bound, and the share of the cost below which there are parts, which lose some of it."""
+_RESTART_PATIENCE = 20
+"""The window searches without a gain after which a search starts anew."""
 _LAST_PATIENCE = 200
 """The window searches without a gain after which exact searches, or the end of the search, follow."""
 _RESTRICTED_SHARE = 0.5
@@ -192,10 +192,8 @@ _PACK_S = 2.0
 """The seconds left for packing the choice of an integer program."""
 _QUICK_WORK, _PACKED_PART = 100_000, 16
 """The work for each packing of a choice near the cheapest one, and one part in this many of the allowed work."""
-_ROOMS = (0, 1, 4, 16, 64, 160, 320)
-"""The parts of a pool, of _WHOLE, that are left free one after another until a choice can be packed."""
-_WHOLE = 1024
-"""The parts into which a pool is divided."""
+_WHOLE, _ROOM_GROWTH = 4096, 4
+"""The parts into which a pool is divided, and how many times as many are left free if a choice cannot be packed."""
 _PREPARED_S = 3e-6
 """The seconds for preparing the choice of one buffer in one pool, during which no look at the time is possible."""
 
@@ -222,7 +220,7 @@ def solve(instance: Instance, search: Search) -> None:
     if search.deterministic:
         decomposition.spent = decomposition.spent_before = int(spent * search.work_limit)
     # The executor's block ends first, so that the program's choice is packed before its process ends.
-    with decomposition.program, ThreadPoolExecutor(2, thread_name_prefix=NAME) as beside:
+    with decomposition.program, ThreadPoolExecutor(3, thread_name_prefix=NAME) as beside:
         _solve_in_rounds(decomposition, beside)
 
 
@@ -243,6 +241,9 @@ def _solve_divided(search: Search, divided: tuple[Instance, I64], share: float, 
             search.offer_bound((inner.bound[0], *[0] * len(search.instance.pools)), NAME)
 
     inner.on_progress = offer_plan
+    # Windows begin with the cheapest plan, but for many buffers a plan near a cheap choice leads further.
+    if len(parts) <= _MOST_IN_TURN:
+        greedy.solve(parts, inner)
     if not inner.is_over:
         solve(parts, inner)
     return share
@@ -259,15 +260,17 @@ def _solve_in_rounds(decomposition: "Decomposition", beside: Executor) -> None:
         windows = None
     # Bounds and packings seldom need all of the time, so windows are searched beside them where threads may run.
     is_beside = windows is not None and not search.deterministic and solvers_beside(2) > 1
-    running = beside.submit(decomposition.search_beside, windows) if windows and is_beside else None
+    running = [beside.submit(decomposition.search_beside, windows)] if windows and is_beside else []
+    if running and knapsack.n_items <= _MOST_IN_TURN:
+        running.append(beside.submit(decomposition.search_anew, running[0]))
     is_done = True
     try:
         is_done = _pursue(decomposition, beside, None if is_beside else windows, is_packed_first)
     finally:
         decomposition.is_done = is_done
         decomposition.has_pursued.set()
-    if running is not None:
-        running.result()
+    for each in running:
+        each.result()
 
 
 def _pursue(decomposition: "Decomposition", beside: Executor, windows: Windows | None, is_packed_first: bool) -> bool:
@@ -312,7 +315,6 @@ class Decomposition:
         partials = self._affordable_steps(_FIRST_PARTIALS, _LEAST_PARTIALS, _PARTIAL_S * knapsack.n_items)
         self.effort = ChoiceEffort(partials)
         self.spent, self.spent_before, self._time_s = 0, 0, search.remaining_s
-        self.parts = 1 if search.deterministic else processors_for(knapsack.n_items, _LEAST_PART)
         self.has_windows = self.is_done = False
         self._idle, self._has_raised, self.has_pursued = Event(), Event(), Event()
         self.first = PoolChoice(None, 0, 0)
@@ -377,28 +379,39 @@ class Decomposition:
         if self.first.home is None or self._is_over():
             return
         left = self.search.remaining_s
-        if self._is_open(self.first) and self.program.begin(self.first.home, max(left / 2, left - _PACK_S)):
+        if self._is_open(self.first) and self.program.begin(self.first.home, max(left * 7 / 8, left - _PACK_S)):
             beside.submit(self.pack_whole_choice)
         self._pack_near(self.first.home)
 
     def pack_whole_choice(self) -> None:
-        """Wait for the integer program's choice, in another thread, and offer plans near it."""
-        home = self.program.finish()
-        if home is not None and self.knapsack.cost(home) < self.first.cost:
-            self.first = self.first._replace(home=home, cost=self.knapsack.cost(home))
-            self._pack_near(home)
+        """Wait for the integer program's choices, in another thread, and offer plans near each of them."""
+        for home in self.program.choices():
+            if (cost := self.knapsack.cost(home)) < self.first.cost:
+                self.first = self.first._replace(home=home, cost=cost)
+                self._pack_near(home)
 
     def _pack_near(self, home: I64) -> None:
         """Offer the plan of a choice close to `home` that leaves as small a part of each pool free as possible."""
-        rooms, most = [1] * len(self.ends), self.search.work_limit // _PACKED_PART
+        most = min(_QUICK_WORK, self.search.work_limit // _PACKED_PART)
+        free, too_little, packed = [1] * len(self.ends), [0] * len(self.ends), list[int]()
         while not self._is_over():
-            ends = [end - end * _ROOMS[room] // _WHOLE for end, room in zip(self.ends, rooms, strict=True)]
+            ends = [end - end * parts // _WHOLE for end, parts in zip(self.ends, free, strict=True)]
             near = refit(self.knapsack, home, self.knapsack.limits(ends), self._stop_flag())
-            failed = None if near is None else self._pack_pools(near, COST, 0, min(_QUICK_WORK, most))
-            if failed is None or rooms[failed] + 1 == len(_ROOMS):
+            failed = None if near is None else self._pack_pools(near, COST, 0, most)
+            if failed is None:
+                packed = free
+            else:
+                too_little[failed] = free[failed]
+            # Until a choice is packed, more and more is left free, and then half as much as was enough.
+            if failed is not None and not packed:
+                q, parts = failed, free[failed] * _ROOM_GROWTH
+            else:
+                q = max(range(len(free)), key=lambda q: packed[q] - too_little[q])
+                parts = (packed[q] + too_little[q]) // 2
+            if parts >= _WHOLE or (packed and packed[q] - too_little[q] <= max(1, packed[q] // _ROOM_GROWTH)):
                 break
-            rooms[failed] += 1
-        if max(rooms) == 1 and not self._is_over():
+            free = [*(packed or free)[:q], parts, *(packed or free)[q + 1 :]]
+        if packed and max(packed) == 1 and not self._is_over():
             self._pack_pools(home, COST, 0, min(ROUNDS[0][0], most))
 
     def begin_windows(self, windows: Windows) -> bool:
@@ -418,13 +431,12 @@ class Decomposition:
         for k, (widest, patience) in enumerate(zip(_WIDTHS, _PATIENCE, strict=True)):
             if not self.has_windows or self._is_over() or self._is_half_over():
                 break
-            parts = self.parts if self.floor < _PARTED * self.first.cost else 1
-            if not self._is_next_width(k, taken_s / last / parts):
+            if not self._is_next_width(k, taken_s / last):
                 continue
             left_s = self.search.remaining_s
             if self.floor < self.first.cost:
-                self._raise_cost_bound(ChoiceEffort(widest, parts=parts), self.first.cost)
-            taken_s, last = parts * (left_s - self.search.remaining_s), widest
+                self._raise_cost_bound(ChoiceEffort(widest), self.first.cost)
+            taken_s, last = left_s - self.search.remaining_s, widest
             if self.floor < self.first.cost and not self._is_over():
                 self._lower_choice(widest)
             if windows:
@@ -461,7 +473,6 @@ class Decomposition:
         With `in_turn`, this also ends when half of the time is over.
         """
         idle, before = 0, windows.spent
-        windows.adopt_best()
         while idle < patience and not self.is_done and not self._is_over():
             if windows.is_at_goal or (idle == _AIM_PATIENCE and self._aim is not self.first.home):
                 if self._aim is self.first.home or self.first.home is None:
@@ -470,18 +481,13 @@ class Decomposition:
                 windows.begin(self._aim)
             if in_turn and self._is_half_over():
                 return
+            windows.adopt_best()
             idle = 0 if windows.improve(1 if self.search.deterministic else min(_MOST_TIMES, 1 + idle)) else idle + 1
             if idle == _PATIENCE[-1]:
                 self._idle.set()
             self.spent += windows.spent - before
             before = windows.spent
-            # Bounds use all processors, so what gains nothing leaves them its own until a cheaper choice is known.
-            while idle >= _AIM_PATIENCE and self._aim is self.first.home and self._are_bounds_raised_in_parts():
-                self._has_raised.wait(_LOOK_S)
         self._idle.set()
-
-    def _are_bounds_raised_in_parts(self) -> bool:
-        return self.parts > 1 and not (self._has_raised.is_set() or self.is_done or self._is_over())
 
     def search_beside(self, windows: Windows) -> None:
         """Search windows while the other steps run, and go on if these find a cheaper choice."""
@@ -492,6 +498,21 @@ class Decomposition:
             if is_last:
                 break
             is_last = self.has_pursued.wait(_LOOK_S)
+
+    def search_anew(self, running: "Future[None]") -> None:
+        """Search windows from one start after another until the search `running` beside this thread is over.
+
+        Few windows are left where a plan costs more than its choice, so most starts end in another plan.
+        """
+        while not (self._has_raised.wait(_LOOK_S) or running.done()):
+            pass
+        windows = Windows(self.knapsack, self.search, 1)
+        while self.first.home is not None and windows.restart(self.first.home):
+            idle = 0
+            while idle < _RESTART_PATIENCE and not windows.is_at_goal:
+                if running.done() or self._is_over():
+                    return
+                idle = 0 if windows.improve(min(_MOST_TIMES, 1 + idle)) else idle + 1
 
     def _lower_choice(self, partials: int) -> None:
         if self.knapsack.n_items > _MOST_IN_TURN:

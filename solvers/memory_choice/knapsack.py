@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from memplan.planner.instance.instance import F64, Bool, CompiledPool, Instance
+from memplan.planner.instance.instance import F64, I64_MAX, Bool, CompiledPool, Instance
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.core.choice import ChoiceItems
 from memplan.solvers.core.tables import Reference
@@ -31,13 +31,14 @@ class RowCapacity:
     """The capacity of a pool in each row (live set), in units.
 
     Buffer `i` occupies size[i] units, and all buffers together at most `most`. `lives` are the lifetimes as arrays
-    (lifetime_buffer, start, end), in rows.
+    (lifetime_buffer, start, end), in rows. In row `r`, all buffers end at or below top[r].
     """
 
-    def __init__(self, instance: Instance, q: int, lives: tuple[I64, I64, I64], rows: int) -> None:
+    def __init__(self, instance: Instance, q: int, lives: tuple[I64, I64, I64], rows: int, top: I64) -> None:
         """Round sizes and reserved ranges to the granule of the pool's offsets, and compute the waste in each row."""
         here = instance.allowed[q]
         step = int(np.gcd.reduce(instance.alignment[q, here], initial=0)) or 1
+        self.top = top
         self.granule = step if not (instance.lowest[q, here] % step).any() else 1
         self.size: I64 = -(-instance.size // self.granule) * self.granule
         self.most = int(self.size[here].sum())
@@ -50,7 +51,7 @@ class RowCapacity:
     def capacity_below(self, end: int) -> I64:
         """Return, for each row (live set), the usable units below `end`, at most the total size of all buffers."""
         # A buffer's last granule may exceed the end by its unused units, so add them to the end.
-        ends = (min(end, self.horizon) + self.waste) // self.granule * self.granule
+        ends = (np.minimum(min(end, self.horizon), self.top) + self.waste) // self.granule * self.granule
         free = ends.copy()
         for low, high in self.reserved:
             free -= np.clip(ends, low, high) - low
@@ -102,10 +103,11 @@ class Knapsack:
     """The choice of pools as a knapsack problem: `k` items, each to be put into one of `p` pools, and `rows` rows.
 
     An item is a set of buffers that must be in one pool. Rows are the live sets in the order of time, followed by
-    cliques of buffers without lifetimes; in each row, the capacity of each pool is limited. Lifetime `m` of buffer
-    lifetime_buffer[m] covers the rows `start[m]:end[m]`. In pool `q`, buffer `i` occupies size[q, i] units, in whole
-    granules of the pool. Item `j` may be in pool `q` if homes[q, j], and then adds price[q, j] to the cost, in steps
-    above the cheapest conceivable plan.
+    cliques of buffers without lifetimes; in each row, the capacity of each pool is limited. The row of a live set may
+    precede a row of those of its buffers whose ends are limited. Lifetime `m` of buffer lifetime_buffer[m] covers
+    the rows `start[m]:end[m]`. In pool `q`, buffer `i` occupies size[q, i] units, in whole granules of the pool. Item
+    `j` may be in pool `q` if homes[q, j], and adds price[q, j] to the cost there, in steps above the cheapest
+    conceivable plan.
     """
 
     instance: Instance
@@ -143,8 +145,9 @@ class Knapsack:
         self.rows = instance.n_live_sets + len(timeless)
         if not instance.features.isdisjoint({"relative", "sharing"}):
             self.lifetime_buffer, self.start, self.end = self._lifetimes_of_own_bytes()
+        tops = self._insert_rows_of_low_buffers()
         lives = self.lifetime_buffer, self.start, self.end
-        self.row_capacities = [RowCapacity(instance, q, lives, self.rows) for q in range(len(instance.pools))]
+        self.row_capacities = [RowCapacity(instance, q, lives, self.rows, top) for q, top in enumerate(tops)]
         self.size = np.stack([capacity.size for capacity in self.row_capacities])
 
     def _lifetimes_of_own_bytes(self) -> tuple[I64, I64, I64]:
@@ -176,6 +179,34 @@ class Knapsack:
                     values.append(value)
         buffer, start, end = map(column, kept)
         return buffer, start, end
+
+    def _insert_rows_of_low_buffers(self) -> I64:
+        """Return the highest end (p, rows) of a buffer, after rows are inserted for the buffers whose ends are limited.
+
+        Such a row follows the row of a live set if these buffers may not fit below their limits.
+        """
+        instance, buffer, start, end = self.instance, self.lifetime_buffer, self.start, self.end
+        limited = instance.allowed & (instance.highest < I64_MAX)
+        limited &= (limited == instance.allowed).all(axis=0)
+        tops = (instance.highest + instance.size).max(axis=1, where=limited, initial=0)
+        load = self.row_sums(np.where(limited[:, buffer], instance.size[buffer], 0))
+        follow = np.flatnonzero((load > tops[:, None]).any(axis=0))
+        before = np.searchsorted(follow, np.arange(self.rows + 1))
+        number = np.arange(self.rows + 1) + before
+        # The lifetimes of other buffers are cut where such a row follows.
+        is_low: Bool = np.logical_or.reduce(limited)[buffer]
+        pieces = np.where(is_low, 1, 1 + before[end - 1] - before[start])
+        of = np.repeat(np.arange(len(buffer)), pieces)
+        k = np.arange(len(of)) - (np.cumsum(pieces) - pieces)[of]
+        cuts = np.append(follow + 1, 0)
+        first = np.where(k == 0, start[of], cuts[before[start[of]] + k - 1])
+        stop = np.where(k == pieces[of] - 1, end[of], cuts[np.minimum(before[start[of]] + k, len(follow))])
+        self.lifetime_buffer, self.start = column(buffer[of]), column(number[first])
+        self.end = column(np.where(is_low[of], number[stop], number[stop - 1] + 1))
+        self.rows = int(number[-1])
+        highest = np.full((len(tops), self.rows), I64_MAX)
+        highest[:, number[follow] + 1] = tops[:, None]
+        return highest
 
     def _item_columns(self) -> tuple[I64, Bool, I64]:
         """Return each buffer's item (n,), a mask of each item's allowed pools (p, k), and each item's price (p, k)."""

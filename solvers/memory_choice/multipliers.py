@@ -1,14 +1,12 @@
 """Bounds on the choices of pools, and the cheapest choice, from kernels; see core/multipliers.hpp and cheapest.hpp."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from memplan.planner.instance.instance import F64, Bool
+from memplan.planner.instance.instance import F64
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.solvers.core import choice as core
 from memplan.solvers.core.tables import Reference
@@ -29,14 +27,10 @@ class NoGood(NamedTuple):
 
 
 class ChoiceEffort(NamedTuple):
-    """The limits of a search for a choice: the most partial choices per row, and the most partial choices in memory.
-
-    Bounds are raised in `parts` of the rows, with one thread for each.
-    """
+    """The limits of a search for a choice: the most partial choices per row, and the most partial choices in memory."""
 
     partials: int = 50_000
     kept: int = 8_000_000
-    parts: int = 1
 
 
 class PoolChoice(NamedTuple):
@@ -181,76 +175,12 @@ def cost_bound(
     """Return a lower bound, of at most `at_most` + 1 steps, on the cost of all choices with loads within `limit`.
 
     `limit` is in units, as an array (pools, rows). If a row has more partial choices than allowed, the most expensive
-    ones are relaxed: their buffers occupy nothing. Items that live in two parts of the rows have a choice in each, at a
-    part of their price, so the bounds add up to a bound.
+    ones are relaxed: their buffers occupy nothing.
     """
-    parts = effort.parts
-    cuts = (np.arange(parts + 1) * knapsack.rows // parts).tolist()
-    ranges = [_RowRange.take(knapsack, multipliers, limit, low, high) for low, high in pairwise(cuts)]
-    floors = [each.floor() for each in ranges] if parts > 1 else [0]
-
-    def bound_part(k: int) -> PoolChoice:
-        inner = [nogood for nogood in nogoods if ranges[k].is_here[sorted(nogood.items)].all()]
-        most = at_most - (sum(floors) - floors[k])
-        task = _choice_task(knapsack, ranges[k].limit, inner, most, effort, flag)
-        core.least_choice(ranges[k].items, ranges[k].table, Reference(task))
-        return PoolChoice(None, 0, *task.answer[2:].tolist())
-
-    with ThreadPoolExecutor(parts) as threads:
-        found = list(threads.map(bound_part, range(parts)))
-    return PoolChoice(None, 0, min(at_most + 1, sum(each.bound for each in found)), sum(each.work for each in found))
-
-
-class _RowRange(NamedTuple):
-    """The choice of the items that live in a range of rows, which are the mask `is_here` (k,).
-
-    Each costs the part of its price that is in proportion to its rows there. All others are in one pool, at no cost.
-    """
-
-    items: Reference[core.ChoiceItems]
-    table: Reference[core.MultiplierTable]
-    limit: I64
-    is_here: Bool
-
-    @classmethod
-    def take(cls, knapsack: Knapsack, multipliers: Multipliers, limit: I64, low: int, high: int) -> "_RowRange":
-        table = multipliers.table.table
-        part_limit = np.ascontiguousarray(limit[:, low:high])
-        if high - low == knapsack.rows:
-            return cls(knapsack.table, multipliers.table, part_limit, np.ones(knapsack.n_items, dtype=np.bool_))
-        before, until, rows = (_rows_before(knapsack, row) for row in (low, high, knapsack.rows))
-        is_here, rows = until > before, np.maximum(1, rows)
-        lives = is_here[knapsack.item_of_lifetime] & (knapsack.start < high) & (knapsack.end > low)
-        items = core.ChoiceItems(
-            high - low,
-            knapsack.item,
-            np.where(is_here, knapsack.homes, np.arange(len(limit))[:, None] == 0).astype(np.int64),
-            _share(knapsack.price, until, rows) - _share(knapsack.price, before, rows),
-            knapsack.size,
-            knapsack.lifetime_buffer[lives],
-            np.maximum(knapsack.start[lives], low) - low,
-            np.minimum(knapsack.end[lives], high) - low,
-        )
-        worth = np.ascontiguousarray(table.worth[:, low:high])
-        return cls(Reference(items), Reference(table._replace(worth=worth)), part_limit, is_here)
-
-    def floor(self) -> int:
-        """Return a lower bound, in steps, on the cost of all choices."""
-        value = core.choice_value(self.items, self.table, Reference(core.Amounts(self.limit)))
-        return -(-value // self.table.table.scale)
-
-
-def _share(price: I64, part: I64, whole: I64) -> I64:
-    # The product of price and part might exceed int64.
-    return column(price // whole * part + price % whole * part // whole)
-
-
-def _rows_before(knapsack: Knapsack, row: int) -> I64:
-    """Return how many rows before `row` each item lives in (k,); one with several live buffers counts each."""
-    rows = np.zeros(knapsack.n_items, dtype=np.int64)
-    lived = np.clip(row, knapsack.start, knapsack.end) - knapsack.start
-    np.add.at(rows, knapsack.item_of_lifetime, lived)
-    return rows
+    task = _choice_task(knapsack, limit, nogoods, at_most, effort, flag)
+    core.least_choice(knapsack.table, multipliers.table, Reference(task))
+    _, _, bound, work = task.answer.tolist()
+    return PoolChoice(None, 0, min(at_most + 1, bound), work)
 
 
 def _choice_task(

@@ -6,7 +6,7 @@ multipliers, whose bound is computed exactly, so that no bound relies on HiGHS.
 """
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 from types import TracebackType
@@ -57,7 +57,8 @@ class ProgramTask(NamedTuple):
     """The task of relaxing a program or, without one, of solving the last one in whole numbers from a start.
 
     `start` is the value of each column, or not a number if it is unknown, and `fixed` that of the columns which are not
-    free. The engine stops after some seconds, at a relative gap, or at a target of the cost.
+    free. The engine stops after some seconds, at a relative gap, or at a target of the cost. If `shows_each`, each
+    better solution is sent when it is found.
     """
 
     program: ChoiceProgram | None
@@ -66,6 +67,7 @@ class ProgramTask(NamedTuple):
     gap: float = _GAP
     fixed: F64 | None = None
     target: float = -inf
+    shows_each: bool = False
 
 
 def write_program(knapsack: Knapsack, limit: I64, nogoods: Sequence[NoGood]) -> ChoiceProgram | None:
@@ -168,14 +170,15 @@ class ProgramSolver:
         home = np.zeros(self.knapsack.homes.shape)
         home[start, np.arange(len(start))] = 1
         self.is_ready = False
-        self._child.give(ProgramTask(None, home.ravel()[self._program.cell], seconds))
+        self._child.give(ProgramTask(None, home.ravel()[self._program.cell], seconds, shows_each=True))
         return True
 
-    def finish(self) -> I64 | None:
-        """Wait for the pool of each item in the cheapest choice that `begin` led to; None without a choice."""
-        values, _ = self._answer(), self._answer()
-        self.is_ready = len(values) > 0
-        return self._home(values) if self.is_ready else None
+    def choices(self) -> Iterator[I64]:
+        """Wait for each choice that `begin` leads to, and yield the pool of each item; the cheapest choice is last."""
+        while len(values := self._answer()):
+            yield self._home(values)
+        if self._child is not None and len(self._answer()):
+            self.is_ready = True
 
     def _answer(self) -> F64:
         """Return the child's next array, which is empty if the child fails."""
@@ -204,7 +207,8 @@ def main() -> None:
     """Solve programs in the child process, each one first relaxed, and then in whole numbers if the parent wants it.
 
     For a program, the dual values of its rows and the values of its columns are sent; else the values of its columns,
-    and a lower bound on the cost, which is infinite if there is no solution.
+    and a lower bound on the cost, which is infinite if there is no solution. After values of several solutions follow
+    none.
     """
     import highspy
 
@@ -229,12 +233,16 @@ def main() -> None:
                 if len(task.start):
                     known = np.flatnonzero(~np.isnan(task.start)).astype(np.int32)
                     highs.setSolution(len(known), known, task.start[known])
+            if task.shows_each:
+                highs.cbMipImprovingSolution.subscribe(lambda event: parent.send(np.array(event.data_out.mip_solution)))
             highs.run()
             is_found = highs.getInfo().primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
             found = highs.getSolution()
             if task.program is not None:
                 parent.send(np.array(found.row_dual) if is_found else np.zeros(0))
             parent.send(np.array(found.col_value) if is_found else np.zeros(0))
+            if task.shows_each and is_found:
+                parent.send(np.zeros(0))
             if task.program is None:
                 is_empty = highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible
                 parent.send(np.array([np.inf if is_empty else highs.getInfo().mip_dual_bound]))

@@ -86,8 +86,11 @@ class StackRefutations:
 class Windows:
     """The search for plans near a choice of memories; `spent` is its work in units of Search.work_limit."""
 
-    def __init__(self, knapsack: Knapsack, search: Search) -> None:
-        """Start with no buffer placed, and create the packer for memories without a limit."""
+    def __init__(self, knapsack: Knapsack, search: Search, number: int = 0) -> None:
+        """Start with no buffer placed, and create the packer for memories without a limit.
+
+        Searches of different numbers draw different windows.
+        """
         self.knapsack, self.search, self.instance = knapsack, search, knapsack.instance
         # The search keeps priced pairs apart, but may begin with a plan that pays prices.
         apart = forbid_sharing(self.instance, range(len(self.instance.priced_pairs)))
@@ -95,7 +98,7 @@ class Windows:
         n = len(self.instance)
         self.spent, self.is_at_goal = 0, False
         self._pool, self._offset = np.full(n, ABSENT), np.zeros(n, dtype=np.int64)
-        self._random = np.array([abs(seed_of(search.seed, 0)) | 1])
+        self._random = np.array([abs(seed_of(search.seed, number)) | 1])
         self._goal = np.zeros(n, dtype=np.int64)
         # A plan found while the time ends is still useful, so the packer has no stop flag.
         self._packer, self._traits = Packer(apart, column([0])), Traits(apart)
@@ -103,16 +106,21 @@ class Windows:
 
     def begin(self, home: I64) -> bool:
         """Pack the choice `home` of memories or adopt the search's best plan; return True if there is a plan."""
-        pool, self.is_at_goal = home[self.knapsack.item], False
-        self._goal = np.ascontiguousarray(self.spaces.table.price[pool, np.arange(len(pool))])
         known = (self._pool, self._offset)
-        self._pool, self._offset = np.full_like(self._pool, ABSENT), np.zeros_like(self._offset)
-        if self._run(pool, 0) and ((known[0] == ABSENT).any() or self._cost() < self._cost(*known)):
-            self.offer()
-        else:
+        if not (self.restart(home) and ((known[0] == ABSENT).any() or self._cost() < self._cost(*known))):
             self._pool, self._offset = known
         self.adopt_best()
         return not (self._pool == ABSENT).any()
+
+    def restart(self, home: I64) -> bool:
+        """Pack the choice `home` of memories, whatever the plan before; return True if all buffers are placed."""
+        pool, self.is_at_goal = home[self.knapsack.item], False
+        self._goal = np.ascontiguousarray(self.spaces.table.price[pool, np.arange(len(pool))])
+        self._pool, self._offset = np.full_like(self._pool, ABSENT), np.zeros_like(self._offset)
+        if not self._run(pool, 0):
+            return False
+        self.offer()
+        return True
 
     def adopt_best(self) -> None:
         """Continue from the best plan of the search if it costs less than the current one."""
@@ -129,7 +137,10 @@ class Windows:
         self._search_parts(_STEPS * len(self._pool) * times)
         prices = self._prices(self._pool)
         self.is_at_goal = bool((prices <= self._goal).all()) and self._cost() == prices.sum()
-        return self._cost() < before and self.offer()
+        if self._cost() >= before:
+            return False
+        self.offer()
+        return True
 
     def offer(self) -> bool:
         """Offer the current plan to the search, and return True if it is the best plan so far.

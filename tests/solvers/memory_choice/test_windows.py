@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from lab.families import pose
+from lab.support.memory_rules import RULES
 from memplan.planner.instance.compile import compile_problem
-from memplan.planner.model.problem import Pool, Problem
+from memplan.planner.model.problem import Pool, Problem, replace_fields
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.memory_choice import decomposition, windows
 from memplan.solvers.memory_choice.decomposition import Decomposition
@@ -24,49 +25,12 @@ from tests.support.depth import seeds
 from tests.support.small_problems import small_problems
 from tests.support.values import require_value
 
-KINDS: tuple[str, ...] = ("", "mixed", "confined", "pinned", "groups", "holes", "conflicts", "reserved")
-KINDS += ("limited", "paged", "banked", "weighted", "residues")
+KINDS = ("", *(f",rules={name}" for name in RULES), ",coarse=50", ",slower=2")
 
 
-def draw_problem(seed: int, n: int, kind: str = "", alignments: tuple[int, ...] = (64,)) -> Problem:
-    """Return a random problem of short lifetimes and three memories, with the features of `kind`."""
-    rng, rows = random.Random(seed), list[dict[str, Any]]()
-    for i in range(n):
-        size = rng.randrange(1, 60) * 64
-        row: dict[str, Any] = {"id": i, "size": size, "start": i, "end": i + rng.choice([2, 3, 4, 8, 20])}
-        row |= {"alignment": alignments[i % len(alignments)], "traffic": size * rng.choice([1, 2, 3])}
-        if kind == "mixed":
-            row["alignment"] = rng.choice([64, 1024])
-        if kind == "paged":
-            row["no_cross"] = 8192
-        if kind == "residues" and rng.random() < 0.3:
-            row["offset_mod"] = {"modulus": 256, "remainder": rng.choice([64, 128])}
-        if kind == "confined" and rng.random() < 0.1:
-            row["pools"] = ["sram", "dram"]
-        if kind == "holes" and rng.random() < 0.3:
-            del row["start"], row["end"]
-            row["lifetimes"] = [[i, i + 2], [i + 5, i + 7]]
-        rows.append(row)
-    pools: list[dict[str, Any]] = [{"name": "tcm", "size": 16384, "cost": 0}]
-    pools.append({"name": "sram", "size": 24576, "cost": 4})
-    pools.append({"name": "dram", "cost": 20} | ({"size": 400_000} if kind == "limited" else {}))
-    more: dict[str, Any] = {}
-    if kind == "pinned":
-        for i in range(5, n, 25):
-            rows[i] |= {"offset": 64 * rng.randrange(100), "alignment": 64, "pools": ["tcm"]}
-    if kind == "groups":
-        more["together"] = [[i, i + 2] for i in range(4, n - 3, 20)]
-    if kind == "conflicts":
-        more["conflicts"] = [[i, i + 25] for i in range(0, n - 26, 9)]
-    if kind == "paged":
-        pools[0] |= {"base_address": 1088}
-    if kind in ("banked", "weighted"):
-        pools[0] |= {"bank_size": 4096, "base_address": 1088}
-        weight = {"weight": 5000} if kind == "weighted" else {}
-        more["bank"] = [{"buffers": [i, i + 1]} | weight for i in range(0, n, 6)]
-    if kind == "reserved":
-        pools[0]["reserved"] = [[4096, 2048]]
-    return Problem(objective="cost", pools=pools, buffers=rows, **more)
+def draw_problem(seed: int, n: int, more: str = "") -> Problem:
+    """Return a drawn problem of short lifetimes and three memories, with the rules in `more`."""
+    return pose(f"memories:n={n},seed={seed}{more}")
 
 
 def make_search(problem: Problem, work: int = 400_000, deterministic: bool = True) -> tuple[Knapsack, Search]:
@@ -96,20 +60,16 @@ def test_window_searches_yield_valid_plans_near_the_cost_bound(kind: str) -> Non
     choice.raise_bounds(found)
     assert search.best is not None
     assert not verify(problem, plan_of_assignment(problem, knapsack.instance, search.best, search.proof))
-    # The bound ignores padding by alignments, so the cost may exceed it slightly.
-    factor = 1.6 if kind in ("paged", "banked", "weighted") else 1.4 if kind == "mixed" else 1.3
-    assert search.best.score[0] <= factor * search.bound[0] + 1
+    assert search.best.score[0] <= 1.3 * search.bound[0]
 
 
 @pytest.mark.drawn
-@pytest.mark.parametrize("kind", [*KINDS, "shared"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_windows_that_are_searched_in_parts_of_the_time_yield_valid_cheaper_plans(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(windows, "processors_for", lambda _items, _each: 4)
     problem = draw_problem(8, 300, kind)
-    if kind == "shared":
-        problem = problem.model_copy(update={"may_share": tuple((i, i + 1) for i in range(0, 290, 10))})
     knapsack, search = make_search(problem, deterministic=False)
     found, choice = Windows(knapsack, search), Decomposition(knapsack, search)
     assert choice.begin_windows(found)
@@ -141,7 +101,7 @@ def test_windows_place_groups_at_fixed_distances_and_pack_them_as_boxes(other: s
     assert not verify(problem, plan_of_assignment(problem, found.instance, found.search.best, found.search.proof))
 
 
-@pytest.mark.parametrize("kind", ["", "residues"])
+@pytest.mark.parametrize("kind", ["", ",rules=remainders"])
 def test_exact_packings_of_wide_windows_reach_the_cheapest_choice(kind: str) -> None:
     # Beam searches of windows alone end 4 percent above the cost of this choice.
     knapsack, search = make_search(draw_problem(15, 400, kind), 10**9)
@@ -163,17 +123,16 @@ def test_exact_packings_fill_each_of_two_memories_of_equal_cost() -> None:
     assert found.is_at_goal
 
 
-@pytest.mark.parametrize(("kind", "most"), [("mixed", 1700), ("holes", 900)])
-def test_exact_packings_bring_in_one_buffer_where_more_do_not_fit(kind: str, most: int) -> None:
-    # If all misplaced buffers are brought in at once, these plans cost 1819 and 950.
-    found = begin_windows(draw_problem(2, 300, kind), 10**9)
+def test_exact_packings_bring_in_one_buffer_where_more_do_not_fit() -> None:
+    # If all misplaced buffers are brought in at once, this plan costs 6879.
+    found = begin_windows(draw_problem(4, 300, ",coarse=50"), 10**9)
     for _ in range(40):
         found.improve()
-    assert found._cost() < most
+    assert found._cost() < 6800
 
 
 def test_windows_aim_at_a_cheaper_choice_that_is_found_after_they_began() -> None:
-    sizes = {"tcm": 6144, "tcm2": 10240, "sram": 9216, "sram2": 15360}
+    sizes = {"tcm": 24576, "tcm2": 40960, "sram": 36864, "sram2": 61440}
     pools = [Pool(name=name, size=size, cost=0 if "tcm" in name else 4) for name, size in sizes.items()]
     problem = draw_problem(1, 200).model_copy(update={"pools": (*pools, Pool(name="dram", cost=20))})
     knapsack, search = make_search(problem, 10**7)
@@ -231,17 +190,20 @@ def _minimal_end(problem: Problem, members: list[int], pool: int) -> int:
 
 
 @pytest.mark.drawn
-@pytest.mark.parametrize("kind", ["mixed", "confined", "pinned", "reserved"])
+@pytest.mark.parametrize("kind", ["", ",rules=confined", "pinned", ",rules=reserved"])
 @pytest.mark.parametrize("seed", seeds(3))
 def test_stack_refutations_are_minimal_and_cover_every_live_set(seed: int, kind: str) -> None:
-    problem = draw_problem(seed, 30, kind, (64, 1024, 2048))
+    problem = draw_problem(seed, 30, ",coarse=50" + kind.removeprefix("pinned"))
+    if kind == "pinned":
+        pins = [{"offset": 12288 * (i % 5), "pools": ["tcm"]} if i % 4 == 0 else {} for i in range(30)]
+        problem = replace_fields(problem, buffers=[problem.buffers.fields(i) | pin for i, pin in enumerate(pins)])
     rows = list(problem.buffers)
     instance = compile_problem(problem)
     knapsack = require_value(Knapsack.from_instance(instance))
     rng = random.Random(seed)
     home = np.array([rng.choice(np.flatnonzero(knapsack.homes[:, j]).tolist()) for j in range(knapsack.n_items)])
     ends = [pool.capacity for pool in instance.pools]
-    units = 16384 // ends[0]
+    units = 65536 // ends[0]
     found = StackRefutations(knapsack).find(home, ends)
     for refuted in found:
         members = [i for i in range(len(rows)) if int(knapsack.item[i]) in refuted.items]
@@ -282,12 +244,16 @@ def test_window_searches_never_contradict_proofs_for_small_problems(seed: int, m
             assert not other.placements
 
 
-def test_buffers_with_limited_ends_have_an_own_part_of_the_unlimited_memory() -> None:
-    problem = pose("memories:n=150,rules=limited-ends,seed=2")
+# Without a part of the unlimited memory for limited ends, the first plan costs 1.30 times the bound. Without rows for
+# these buffers, the second bound is a third of this. If a part is open to half of a group, the third plan is refused.
+@pytest.mark.parametrize(
+    ("rules", "most"), [("limited-ends", 1.2), ("share+limited-ends", 1.3), ("relative+reserved", 1.25)]
+)
+def test_divided_memories_and_their_bounds_keep_each_rule(rules: str, most: float) -> None:
+    problem = pose(f"memories:n=150,rules={rules},seed=2")
     plan = solve(problem, solver="memory-choice", deterministic=True, time_limit_s=1.0)
     assert not verify(problem, plan)
-    # Without that part, the plan costs 1.30 times the bound.
-    assert require_value(plan.cost) < 1.2 * require_value(plan.cost_lower_bound)
+    assert require_value(plan.cost) < most * require_value(plan.cost_lower_bound)
 
 
 def test_deterministic_window_searches_repeat_their_plan() -> None:
@@ -306,11 +272,11 @@ def test_window_searches_never_raise_the_cost() -> None:
 
 
 def test_windows_leave_the_banks_of_a_given_plan_if_their_prices_exceed_the_gain() -> None:
-    problem = draw_problem(5, 60, "weighted")
+    problem = draw_problem(7, 60, ",rules=banks")
     free = solve(problem.model_copy(update={"bank": ()}), deterministic=True)
     knapsack, search = make_search(problem)
     pools = {pool.name: q for q, pool in enumerate(problem.pools)}
-    places = [next(place for place in free.placements if place.id == k) for k in range(60)]
+    places = [next(place for place in free.placements if place.id == f"b{k}") for k in range(60)]
     unit = knapsack.instance.unit
     pool, offset = [pools[str(p.pool)] for p in places], [p.offset // unit for p in places]
     search.offer(np.array(pool), np.array(offset), "free")
