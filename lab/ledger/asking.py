@@ -29,11 +29,13 @@ def compare(row: Row, each_times: Sequence[float] = TIMES, without: str = "") ->
 
 
 def record_answer(row: Row) -> Row:
-    """Return the row with the new answer at the row's work limit, and with the least work that gives this answer."""
-    works = [row.most_work]
-    while works[0] > MORE * _LEAST_WORK and not row.command.startswith(UNCOUNTED):
-        works.insert(0, int(works[0] / MORE))
-    asked = cache(partial(run_command, row.command))
+    """Return the row with the new answer at the row's work limit, and with the least work that gives this answer.
+
+    A plan that is not proved gets cheaper until the limit, so its work is the limit.
+    """
+    asked, works = cache(partial(run_command, row.command)), [row.most_work]
     best = asked(row.most_work)
+    while works[0] > MORE * _LEAST_WORK and best.status != "feasible" and not row.command.startswith(UNCOUNTED):
+        works.insert(0, int(works[0] / MORE))
     work = works[bisect_left(works, True, key=lambda work: not asked(work).is_worse_than(best))]
     return replace(row, work=work, answer=asked(work))

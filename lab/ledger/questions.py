@@ -47,8 +47,8 @@ _MEMORIES = {
 _SCRATCHPAD_S = {"A 80": 240, "H 50": 240, "H 80": 240, "convnext_tiny_b4 20": 80, "": 80, "step": 1}
 """Work limits of memory-choice problems in seconds of counted work; 240 and 80 take about 15 and 7 s of CPU time, and 1
 takes 5 to 13 s for a training step (`step`)."""
-_JOIN_S = 4
-"""The work limit of a problem of several memories with one rule, or two together, in seconds of counted work."""
+_JOIN_S = {500: 1, 3000: 2}
+"""The work limits of problems of several memories with one rule, or two together, by their numbers of buffers."""
 _OF_ENGINES = "library:rules/problems/drawn-conflicts-relative-sharing-28.json"
 """A problem with constraint kinds that the exact search does not support, so that engines must solve it."""
 _OF_ONE = {"few": "prices-in-two-pools", "lemmas": "mixed-alignments", "parts": "models-in-turns"}
@@ -77,8 +77,8 @@ def questions() -> Iterator[Row]:
         yield Row(f"scratchpad/{name}", f"plan 'scratchpad:{name}'", seconds * WORK_PER_S)
     for name, (parameters, seconds) in _MEMORIES.items():
         yield Row(f"memories/{name}", f"plan 'drawn:memories:{parameters}'", seconds * WORK_PER_S)
-    for n, rules in product((500, 3000), (*RULES, *map("+".join, combinations(RULES, 2)))):
-        yield Row(f"joins/{n} {rules}", f"plan 'drawn:memories:n={n},rules={rules}'", _JOIN_S * WORK_PER_S)
+    for n, rules in product(_JOIN_S, (*RULES, *map("+".join, combinations(RULES, 2)))):
+        yield Row(f"joins/{n} {rules}", f"plan 'drawn:memories:n={n},rules={rules}'", _JOIN_S[n] * WORK_PER_S)
     for name in (*MINIMALLOC, *GENERATED):
         yield Row(f"hard/{name}", f"plan 'drawn:{name}' --solver exact", 4 * WORK_PER_S)
 
