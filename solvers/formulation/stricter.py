@@ -83,9 +83,10 @@ def _divide_pools(instance: Instance, ends: list[list[int]]) -> tuple[Instance, 
     first = np.maximum(changed["lowest"], low)
     allowed = changed["allowed"] & (first <= np.minimum(instance.highest[of], high - instance.size))
     # Buffers that must be in one pool need a part that all of them may use.
-    group, common = np.s_[:, instance.colocation], np.ones_like(allowed)
-    np.logical_and.at(common, group, allowed)
-    changed["allowed"] = common[group]
+    common = np.ones_like(allowed)
+    for here, each in zip(common, allowed, strict=True):
+        np.logical_and.at(here, instance.colocation, each)
+    changed["allowed"] = common[:, instance.colocation]
     return replace(instance, pools=pools, **changed), of
 
 

@@ -233,8 +233,10 @@ def main() -> None:
                 if len(task.start):
                     known = np.flatnonzero(~np.isnan(task.start)).astype(np.int32)
                     highs.setSolution(len(known), known, task.start[known])
-            if task.shows_each:
-                highs.cbMipImprovingSolution.subscribe(lambda event: parent.send(np.array(event.data_out.mip_solution)))
+            if task.shows_each:  # A pipe holds many solutions of one byte a column, so the engine need not wait.
+                highs.cbMipImprovingSolution.subscribe(
+                    lambda event: parent.send(np.rint(event.data_out.mip_solution).astype(np.int8))
+                )
             highs.run()
             is_found = highs.getInfo().primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
             found = highs.getSolution()
