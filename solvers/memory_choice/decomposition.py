@@ -412,7 +412,7 @@ class Decomposition:
                 break
             free = [*(packed or free)[:q], parts, *(packed or free)[q + 1 :]]
         if packed and max(packed) == 1 and not self._is_over():
-            self._pack_pools(home, COST, 0, min(ROUNDS[0][0], most))
+            self._pack_pools(home, COST, 0, most)
 
     def begin_windows(self, windows: Windows) -> bool:
         """Offer a plan near a cheap choice of pools, from which `windows` may search on; return False without one."""
@@ -509,8 +509,8 @@ class Decomposition:
         windows = Windows(self.knapsack, self.search, 1)
         while self.first.home is not None and windows.restart(self.first.home):
             idle = 0
-            while idle < _RESTART_PATIENCE and not windows.is_at_goal:
-                if running.done() or self._is_over():
+            while idle < _RESTART_PATIENCE:
+                if windows.is_at_goal or running.done() or self._is_over():
                     return
                 idle = 0 if windows.improve(min(_MOST_TIMES, 1 + idle)) else idle + 1
 

@@ -188,6 +188,8 @@ class Knapsack:
         instance, buffer, start, end = self.instance, self.lifetime_buffer, self.start, self.end
         limited = instance.allowed & (instance.highest < I64_MAX)
         limited &= (limited == instance.allowed).all(axis=0)
+        if not limited.any():
+            return np.full((len(limited), self.rows), I64_MAX)
         tops = (instance.highest + instance.size).max(axis=1, where=limited, initial=0)
         load = self.row_sums(np.where(limited[:, buffer], instance.size[buffer], 0))
         follow = np.flatnonzero((load > tops[:, None]).any(axis=0))

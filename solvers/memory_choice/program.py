@@ -177,8 +177,7 @@ class ProgramSolver:
         """Wait for each choice that `begin` leads to, and yield the pool of each item; the cheapest choice is last."""
         while len(values := self._answer()):
             yield self._home(values)
-        if self._child is not None and len(self._answer()):
-            self.is_ready = True
+        self.is_ready = len(self._answer()) > 0
 
     def _answer(self) -> F64:
         """Return the child's next array, which is empty if the child fails."""
