@@ -29,12 +29,18 @@ def stricter(instance: Instance) -> tuple[Instance, bool]:
 
 def restrict_rules(instance: Instance) -> Instance:
     """Return an instance without sharing and priced pairs; its plans are plans of `instance` and may pay prices."""
-    if len(instance.priced_pairs):
-        names = ("soft_pairs", "soft_weight", "reuse_pairs", "reuse_price")
-        instance = replace(instance, **{name: getattr(instance, name)[:0] for name in names})
+    instance = without_prices(instance)
     if "sharing" not in instance.features:
         return instance
     return replace(instance, share_first=np.zeros_like(instance.share_first), share=instance.share[:0])
+
+
+def without_prices(instance: Instance) -> Instance:
+    """Return an instance without priced pairs."""
+    if len(instance.priced_pairs):
+        names = ("soft_pairs", "soft_weight", "reuse_pairs", "reuse_price")
+        instance = replace(instance, **{name: getattr(instance, name)[:0] for name in names})
+    return instance
 
 
 def split_pools(instance: Instance) -> tuple[Instance, I64]:

@@ -17,7 +17,7 @@ from memplan.planner.instance.instance import Bool, CompiledPool, Instance
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.certificates import lemma_search
 from memplan.solvers.exact import FEATURES, branch_and_bound
-from memplan.solvers.formulation.stricter import cut_unlimited_pools, restrict_rules, split_pools, stricter
+from memplan.solvers.formulation.stricter import cut_unlimited_pools, restrict_rules, split_pools, stricter, without_prices
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.heuristics import greedy, local_search
 from memplan.solvers.memory_choice.knapsack import Knapsack
@@ -210,13 +210,17 @@ def solve(instance: Instance, search: Search) -> None:
     if knapsack is None:
         search.log(f"{NAME}: the sizes or costs add up to more than its numbers hold")
         return
-    restricted, has_together = restrict_rules(instance), "together" in instance.features
-    has_all = restricted is instance and not has_together and "relative" not in instance.features
+    has_together, has_groups = "together" in instance.features, "relative" in instance.features
+    priceless = without_prices(instance)
+    divided, of = split_pools(priceless)
+    if divided is priceless or (len(instance) > _MOST_IN_TURN and "sharing" not in instance.features):
+        divided, of = restrict_rules(instance), np.arange(len(instance.pools))
+    has_all = divided.features >= instance.features - {"reserved"} and not has_together and not has_groups
     # A cut proves the cost, so it may take all time; the ends of the pools follow if some is left.
     most = _RESTRICTED_SHARE if has_together or search.deterministic else 1.0
     spent = _solve_divided(search, cut_unlimited_pools(instance), most, not has_together)
     decomposition = Decomposition(knapsack, search)
-    spent += _solve_divided(search, split_pools(restricted), _RESTRICTED_SHARE, has_all)
+    spent += _solve_divided(search, (divided, of), _RESTRICTED_SHARE, has_all)
     if search.deterministic:
         decomposition.spent = decomposition.spent_before = int(spent * search.work_limit)
     # The executor's block ends first, so that the program's choice is packed before its process ends.
