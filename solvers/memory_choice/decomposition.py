@@ -212,9 +212,12 @@ def solve(instance: Instance, search: Search) -> None:
         return
     has_together, has_groups = "together" in instance.features, "relative" in instance.features
     priceless = without_prices(instance)
-    divided, of = split_pools(priceless)
-    if divided is priceless or (len(instance) > _MOST_IN_TURN and "sharing" not in instance.features):
-        divided, of = restrict_rules(instance), np.arange(len(instance.pools))
+    # Where many buffers share bytes, plans without sharing lead windows to worse ones.
+    is_few, divided, of = len(instance) <= _MOST_IN_TURN, priceless, np.arange(len(instance.pools))
+    if is_few or "sharing" in instance.features:
+        divided, of = split_pools(priceless)
+    if is_few and divided is priceless:
+        divided = restrict_rules(instance)
     has_all = divided.features >= instance.features - {"reserved"} and not has_together and not has_groups
     # A cut proves the cost, so it may take all time; the ends of the pools follow if some is left.
     most = _RESTRICTED_SHARE if has_together or search.deterministic else 1.0
