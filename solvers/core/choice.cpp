@@ -47,6 +47,7 @@ struct ChoiceTask {
 };
 struct RefitTask {
   Rows<i64> limit;
+  i64 tries;
   Array<i64> flag;
   Array<i64> home;
 };
@@ -130,6 +131,9 @@ MEMPLAN_KERNEL memplan_least_choice(const ChoiceItems *knapsack, const Multiplie
 MEMPLAN_KERNEL memplan_refit_choice(const ChoiceItems *knapsack, const RefitTask *task) {
   Allocator allocator;
   Arena arena(allocator);
-  const bool fits = Refit(arena, *knapsack, task->limit, task->home).run([&] { return is_set(task->flag); });
+  Refit refit(arena, *knapsack, task->limit, task->home);
+  const auto is_over = [&] { return is_set(task->flag); };
+  const bool fits = refit.run(is_over);
+  if (fits) refit.improve(task->tries, is_over);
   return arena.has_failed ? kNoMemory : fits;
 }

@@ -89,6 +89,7 @@ class RefitTask(NamedTuple):
     """The task of changing the choice `home` until its loads are within the limits and no item moves cheaper."""
 
     limit: Rows  # (p, rows): limit of each pool in each row, in units
+    tries: int  # how many times a cheaper choice near it is tried
     flag: I64  # (1,): flag that stops the kernel once it is not 0
     home: I64  # (k,): pool of each item
 

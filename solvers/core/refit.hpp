@@ -1,7 +1,8 @@
 // A choice of memories near a given one, whose loads are within limits and in which no item moves cheaper.
 //
 // The given choice may exceed the limits, as the cheapest memories of a relaxation do. Of an overfull memory, the items
-// that lose least per unit of the excess leave first. Then items return to cheaper memories where they fit.
+// that lose least per unit of the excess leave first. Then items return to cheaper memories where they fit. A local search
+// may follow: it moves some items to cheaper memories, whatever the limits, and makes the choice fit again.
 #pragma once
 #include <numeric>
 
@@ -24,7 +25,9 @@ class Refit {
         over_(arena.array<double>(knapsack.rows + 1)),
         loss_(arena.array<double>(items())),
         order_(arena.array<i64>(items() * pools())),
-        gain_(arena.array<double>(items() * pools())) {}
+        gain_(arena.array<double>(items() * pools())),
+        kept_home_(arena.array<i64>(items())),
+        kept_load_(arena.rows<i64>(pools(), knapsack.rows)) {}
 
   // Return false if the excess cannot be removed, or if the search is over before it is.
   template <class IsOver>
@@ -37,8 +40,29 @@ class Refit {
     return true;
   }
 
+  // Search for cheaper choices near this one, which fits; stop after some tries, or when the search is over.
+  template <class IsOver>
+  void improve(i64 tries, IsOver &&is_over) {
+    is_random_ = true;
+    for (i64 least = cost(); tries > 0 && !is_over(); --tries) {
+      std::copy(home_.begin(), home_.end(), kept_home_.data);
+      std::copy(load_.data, load_.data + load_.size * load_.columns, kept_load_.data);
+      if (!raise()) return;
+      bool fits = true;
+      for (i64 q = worst(); q != kAbsent && fits; q = worst()) fits = relieve(q);
+      if (fits) fill();
+      if (const i64 now = fits ? cost() : least + 1; now <= least) {
+        least = now;
+      } else {
+        std::copy(kept_home_.begin(), kept_home_.end(), home_.data);
+        std::copy(kept_load_.data, kept_load_.data + load_.size * load_.columns, load_.data);
+      }
+    }
+  }
+
  private:
   static constexpr i64 kMoves = 32, kShare = 8;  // most moves, or share of the candidates, between two estimates
+  static constexpr i64 kRaised = 10;  // limits of the items that one try moves to cheaper memories: one, two, four, ...
   Arena &arena_;
   const ChoiceItems &knapsack_;
   const Rows<i64> &limit_;
@@ -48,6 +72,10 @@ class Refit {
   Array<double> excess_, over_, loss_;
   Array<i64> order_;
   Array<double> gain_;
+  Array<i64> kept_home_;
+  Rows<i64> kept_load_;
+  i64 random_ = 1;
+  bool is_random_ = false;
 
   i64 pools() const { return knapsack_.price.size; }
   i64 items() const { return knapsack_.price.columns; }
@@ -65,6 +93,31 @@ class Refit {
 
   void add(i64 q, i64 m, i64 sign) {
     for (i64 t = knapsack_.start[m]; t < knapsack_.end[m]; ++t) load_[q][t] += sign * size(q, m);
+  }
+
+  void shift(i64 j, i64 q) {
+    for (i64 x = first_[j]; x < first_[j + 1]; ++x) add(home_[j], lives_[x], -1), add(q, lives_[x], 1);
+    home_[j] = q;
+  }
+
+  i64 cost() const {
+    i64 sum = 0;
+    for (i64 j = 0; j < items(); ++j) sum += price(home_[j], j);
+    return sum;
+  }
+
+  // Move some random items, mostly few, to random cheaper memories; return false if no item has one.
+  bool raise() {
+    i64 count = 0;
+    for (i64 q = 0; q < pools(); ++q)
+      for (i64 j = 0; j < items(); ++j)
+        if (knapsack_.homes[q][j] && price(q, j) < price(home_[j], j)) order_[count++] = q * items() + j;
+    const i64 most = i64{1} << draw(random_) % kRaised;
+    for (i64 left = 1 + draw(random_) % most; left > 0 && count > 0; --left) {
+      const i64 drawn = order_[draw(random_) % count], q = drawn / items(), j = drawn % items();
+      if (price(q, j) < price(home_[j], j)) shift(j, q);
+    }
+    return count > 0;
   }
 
   // Return the memory of the largest excess in all live sets together, or ABSENT.
@@ -95,6 +148,7 @@ class Refit {
       const i64 to = gain > 0 ? cheapest_other(j, q, kAbsent) : kAbsent;
       if (to == kAbsent) continue;
       loss_[j] = static_cast<double>(price(to, j) - price(q, j)) / gain;
+      if (is_random_) loss_[j] *= 1 + static_cast<double>(draw(random_)) / 2147483648.0;
       order_[count++] = j;
     }
     std::sort(order_.data, order_.data + count, [this](i64 a, i64 b) {
@@ -130,15 +184,10 @@ class Refit {
 
   // Move an item to a memory if it fits there.
   bool move(i64 j, i64 q) {
-    const auto change = [&](i64 pool, i64 sign) {
-      for (i64 x = first_[j]; x < first_[j + 1]; ++x) add(pool, lives_[x], sign);
-    };
     for (i64 x = first_[j]; x < first_[j + 1]; ++x)
       for (i64 m = lives_[x], t = knapsack_.start[m]; t < knapsack_.end[m]; ++t)
         if (load_[q][t] + size(q, m) > limit_[q][t]) return false;
-    change(home_[j], -1);
-    change(q, 1);
-    home_[j] = q;
+    shift(j, q);
     return true;
   }
 

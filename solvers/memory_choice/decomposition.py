@@ -188,6 +188,8 @@ _RESTRICTED_SHARE = 0.5
 """The share of the time for plans of divided pools, or without sharing and prices."""
 _MOST_ALIVE = 40
 """The mean number of buffers that are alive at a time up to which windows come first."""
+_TRIES, _TRIES_WORK, _TRY_S = 1000, 6_000_000, 6e-8
+"""The most choices tried near the rounded relaxation, those times the cells examined, and the seconds of one."""
 _PACK_S = 2.0
 """The seconds left for packing the choice of an integer program."""
 _QUICK_WORK, _PACKED_PART = 100_000, 16
@@ -682,7 +684,9 @@ class Decomposition:
             chosen, multipliers = column(prices.argmin(axis=0)), self.multipliers
         else:
             chosen, multipliers = relaxed
-        home = refit(self.knapsack, chosen, limit, self._stop_flag())
+        cells = self.knapsack.homes.size + limit.size
+        tries = self._affordable_steps(min(_TRIES, _TRIES_WORK // cells), 0, _TRY_S * cells)
+        home = refit(self.knapsack, chosen, limit, self._stop_flag(), tries)
         if relaxed is not None and ends == self.ends:
             floor = multipliers.cost_bound(self.knapsack, limit)
             if floor > self.multipliers.cost_bound(self.knapsack, limit):

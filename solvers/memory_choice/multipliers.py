@@ -157,9 +157,12 @@ def cheapest_choice(
     return PoolChoice(task.home if is_found else None, cost, bound, work)
 
 
-def refit(knapsack: Knapsack, home: I64, limit: I64, flag: I64) -> I64 | None:
-    """Return a choice near `home` with loads within `limit` (p, rows) in which no item moves cheaper, or None."""
-    task = core.RefitTask(np.ascontiguousarray(limit), flag, column(home.copy()))
+def refit(knapsack: Knapsack, home: I64, limit: I64, flag: I64, tries: int = 0) -> I64 | None:
+    """Return a choice near `home` with loads within `limit` (p, rows) in which no item moves cheaper, or None.
+
+    Cheaper choices near it are tried as often as `tries`.
+    """
+    task = core.RefitTask(np.ascontiguousarray(limit), tries, flag, column(home.copy()))
     return task.home if core.refit_choice(knapsack.table, Reference(task)) else None
 
 
