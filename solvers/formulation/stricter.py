@@ -27,20 +27,14 @@ def stricter(instance: Instance) -> tuple[Instance, bool]:
     return replace(instance, share_first=np.zeros_like(instance.share_first), share=instance.share[:0]), False
 
 
-def restrict_rules(instance: Instance) -> Instance:
-    """Return an instance without sharing and priced pairs; its plans are plans of `instance` and may pay prices."""
-    instance = without_prices(instance)
-    if "sharing" not in instance.features:
-        return instance
-    return replace(instance, share_first=np.zeros_like(instance.share_first), share=instance.share[:0])
-
-
-def without_prices(instance: Instance) -> Instance:
-    """Return an instance without priced pairs."""
+def restrict_rules(instance: Instance, may_share: bool = False) -> Instance:
+    """Return an instance without prices of pairs, which its plans may pay, and without sharing unless `may_share`."""
     if len(instance.priced_pairs):
         names = ("soft_pairs", "soft_weight", "reuse_pairs", "reuse_price")
         instance = replace(instance, **{name: getattr(instance, name)[:0] for name in names})
-    return instance
+    if may_share or "sharing" not in instance.features:
+        return instance
+    return replace(instance, share_first=np.zeros_like(instance.share_first), share=instance.share[:0])
 
 
 def split_pools(instance: Instance) -> tuple[Instance, I64]:

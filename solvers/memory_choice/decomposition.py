@@ -17,7 +17,7 @@ from memplan.planner.instance.instance import Bool, CompiledPool, Instance
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.certificates import lemma_search
 from memplan.solvers.exact import FEATURES, branch_and_bound
-from memplan.solvers.formulation.stricter import cut_unlimited_pools, restrict_rules, split_pools, stricter, without_prices
+from memplan.solvers.formulation.stricter import cut_unlimited_pools, restrict_rules, split_pools, stricter
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.heuristics import greedy, local_search
 from memplan.solvers.memory_choice.knapsack import Knapsack
@@ -28,6 +28,7 @@ from memplan.solvers.memory_choice.multipliers import (
     NoGood,
     PoolChoice,
     cheapest_choice,
+    choice_task,
     cost_bound,
     cost_multipliers,
     load_multipliers,
@@ -213,13 +214,13 @@ def solve(instance: Instance, search: Search) -> None:
         search.log(f"{NAME}: the sizes or costs add up to more than its numbers hold")
         return
     has_together, has_groups = "together" in instance.features, "relative" in instance.features
-    priceless = without_prices(instance)
+    priceless = restrict_rules(instance, may_share=True)
     # Where many buffers share bytes, plans without sharing lead windows to worse ones.
-    is_few, divided, of = len(instance) <= _MOST_IN_TURN, priceless, np.arange(len(instance.pools))
-    if is_few or "sharing" in instance.features:
-        divided, of = split_pools(priceless)
-    if is_few and divided is priceless:
+    is_few, (divided, of) = len(instance) <= _MOST_IN_TURN, split_pools(priceless)
+    if divided is priceless and is_few:
         divided = restrict_rules(instance)
+    elif not is_few and "sharing" not in instance.features:
+        divided, of = priceless, np.arange(len(instance.pools))
     has_all = divided.features >= instance.features - {"reserved"} and not has_together and not has_groups
     # A cut proves the cost, so it may take all time; the ends of the pools follow if some is left.
     most = _RESTRICTED_SHARE if has_together or search.deterministic else 1.0
@@ -384,7 +385,7 @@ class Decomposition:
             return
         self._choose_first()
         if self._is_open(self.first) and not self._is_over():
-            self.first = self._relax(self.first, self.ends, self.nogoods, self.dearest)
+            self._relax()
         if self.first.home is None or self._is_over():
             return
         left = self.search.remaining_s
@@ -538,7 +539,8 @@ class Decomposition:
 
     def _raise_cost_bound(self, effort: ChoiceEffort, most: int) -> None:
         limit, flag = self.knapsack.limits(self.ends), self._stop_flag()
-        found = cost_bound(self.knapsack, limit, self.multipliers, self.nogoods, most, effort, flag)
+        task = choice_task(self.knapsack, limit, self.nogoods, most, effort, flag)
+        found = cost_bound(self.knapsack, self.multipliers, task)
         self.spent += found.work
         if not self._is_over():
             self.floor = self._offer_floor(min(found.bound, most + 1), self.floor)
@@ -661,7 +663,8 @@ class Decomposition:
         limit = self.knapsack.limits(ends)
         speaking = [nogood for nogood in nogoods if nogood.need > ends[nogood.pool]]
         while True:
-            choice = cheapest_choice(self.knapsack, limit, multipliers, speaking, most, self.effort, self._stop_flag())
+            task = choice_task(self.knapsack, limit, speaking, most, self.effort, self._stop_flag())
+            choice = cheapest_choice(self.knapsack, multipliers, task)
             self.spent += choice.work
             refuted = [] if choice.home is None or self._is_over() else self.stacks.find(choice.home, ends)
             if not refuted:
@@ -672,31 +675,27 @@ class Decomposition:
     def _is_open(self, choice: PoolChoice) -> bool:
         return (choice.home is None or choice.cost > choice.bound) and self.goals.has_cost and not self.goals.proved
 
-    def _relax(self, choice: PoolChoice, ends: list[int], nogoods: list[NoGood], most: int) -> PoolChoice:
-        """Return a cheaper choice of at most `most` steps near the integer program's relaxation, or else `choice`.
-
-        If the pools are whole, its multipliers are kept if they prove more.
-        """
-        limit = self.knapsack.limits(ends)
-        relaxed = self.program.relax(limit, nogoods)
+    def _relax(self) -> None:
+        """Adopt a cheaper first choice near the integer program's relaxation, and multipliers that prove more."""
+        limit = self.knapsack.limits(self.ends)
+        relaxed = self.program.relax(limit, self.nogoods)
         if relaxed is None:  # Without the engine, each item is put where it is cheapest by the own multipliers.
             prices = np.where(self.knapsack.homes, self.multipliers.prices(self.knapsack), np.iinfo(np.int64).max)
-            chosen, multipliers = column(prices.argmin(axis=0)), self.multipliers
+            chosen = column(prices.argmin(axis=0))
         else:
             chosen, multipliers = relaxed
-        cells = self.knapsack.homes.size + limit.size
-        tries = self._affordable_steps(min(_TRIES, _TRIES_WORK // cells), 0, _TRY_S * cells)
-        home = refit(self.knapsack, chosen, limit, self._stop_flag(), tries)
-        if relaxed is not None and ends == self.ends:
             floor = multipliers.cost_bound(self.knapsack, limit)
             if floor > self.multipliers.cost_bound(self.knapsack, limit):
                 self.multipliers = multipliers
             self.floor = self._offer_floor(floor, self.floor)
-            choice = choice._replace(bound=max(choice.bound, min(floor, most + 1)))
-        is_refuted = home is not None and any(all(home[j] == q for j in items) for q, items, _ in nogoods)
-        cost = most + 1 if home is None or is_refuted else self.knapsack.cost(home)
-        is_cheaper = cost <= most and (choice.home is None or cost < choice.cost)
-        return choice._replace(home=home, cost=cost) if is_cheaper else choice
+            self.first = self.first._replace(bound=max(self.first.bound, min(floor, self.dearest + 1)))
+        cells = self.knapsack.homes.size + limit.size
+        tries = self._affordable_steps(min(_TRIES, _TRIES_WORK // cells), 0, _TRY_S * cells)
+        home = refit(self.knapsack, chosen, limit, self._stop_flag(), tries)
+        if home is None or any(all(home[j] == q for j in items) for q, items, _ in self.nogoods):
+            return
+        if (cost := self.knapsack.cost(home)) < (self.dearest + 1 if self.first.home is None else self.first.cost):
+            self.first = self.first._replace(home=home, cost=cost)
 
     def _pack(self, home: I64, goal: int, end: int, work: int) -> bool:
         self._pack_pools(home, goal, end, work)

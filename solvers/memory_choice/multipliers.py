@@ -137,21 +137,34 @@ def _find_multipliers(
     return Multipliers(Reference(core.MultiplierTable(pool, size, until, capacity, worth, scale)))
 
 
-def cheapest_choice(
-    knapsack: Knapsack,
-    limit: I64,
-    multipliers: Multipliers,
-    nogoods: Sequence[NoGood],
-    at_most: int,
-    effort: ChoiceEffort,
-    flag: I64,
-) -> PoolChoice:
-    """Return the cheapest choice of pools whose loads stay within `limit`, an array (pools, rows) of units.
+def choice_task(
+    knapsack: Knapsack, limit: I64, nogoods: Sequence[NoGood], at_most: int, effort: ChoiceEffort, flag: I64
+) -> core.ChoiceTask:
+    """Return the search for choices of pools that cost at most `at_most` steps and contain no no-good.
 
-    If every choice costs more than `at_most` steps, the result has no choice but a lower bound on the cost of all
+    Their loads are within `limit`, an array (pools, rows) of units.
+    """
+    members = [sorted(nogood.items) for nogood in nogoods]
+    return core.ChoiceTask(
+        np.ascontiguousarray(limit),
+        column([nogood.pool for nogood in nogoods]),
+        column(np.cumsum([0, *map(len, members)])),
+        column([j for each in members for j in each]),
+        at_most,
+        effort.partials,
+        effort.kept,
+        flag,
+        np.zeros(knapsack.n_items, dtype=np.int64),
+        np.zeros(4, dtype=np.int64),
+    )
+
+
+def cheapest_choice(knapsack: Knapsack, multipliers: Multipliers, task: core.ChoiceTask) -> PoolChoice:
+    """Return the cheapest choice of pools of a task.
+
+    If every choice costs more than the task allows, the result has no choice but a lower bound on the cost of all
     choices.
     """
-    task = _choice_task(knapsack, limit, nogoods, at_most, effort, flag)
     core.cheapest_choice(knapsack.table, multipliers.table, Reference(task))
     is_found, cost, bound, work = task.answer.tolist()
     return PoolChoice(task.home if is_found else None, cost, bound, work)
@@ -166,40 +179,11 @@ def refit(knapsack: Knapsack, home: I64, limit: I64, flag: I64, tries: int = 0) 
     return task.home if core.refit_choice(knapsack.table, Reference(task)) else None
 
 
-def cost_bound(
-    knapsack: Knapsack,
-    limit: I64,
-    multipliers: Multipliers,
-    nogoods: Sequence[NoGood],
-    at_most: int,
-    effort: ChoiceEffort,
-    flag: I64,
-) -> PoolChoice:
-    """Return a lower bound, of at most `at_most` + 1 steps, on the cost of all choices with loads within `limit`.
+def cost_bound(knapsack: Knapsack, multipliers: Multipliers, task: core.ChoiceTask) -> PoolChoice:
+    """Return a lower bound on the cost of all choices of a task, of at most one step more than it allows.
 
-    `limit` is in units, as an array (pools, rows). If a row has more partial choices than allowed, the most expensive
-    ones are relaxed: their buffers occupy nothing.
+    If a row has more partial choices than allowed, the most expensive ones are relaxed: their buffers occupy nothing.
     """
-    task = _choice_task(knapsack, limit, nogoods, at_most, effort, flag)
     core.least_choice(knapsack.table, multipliers.table, Reference(task))
     _, _, bound, work = task.answer.tolist()
-    return PoolChoice(None, 0, min(at_most + 1, bound), work)
-
-
-def _choice_task(
-    knapsack: Knapsack, limit: I64, nogoods: Sequence[NoGood], at_most: int, effort: ChoiceEffort, flag: I64
-) -> core.ChoiceTask:
-    """Return the kernels' input table for the search for choices of pools within `limit` and the no-goods."""
-    members = [sorted(nogood.items) for nogood in nogoods]
-    return core.ChoiceTask(
-        np.ascontiguousarray(limit),
-        column([nogood.pool for nogood in nogoods]),
-        column(np.cumsum([0, *map(len, members)])),
-        column([j for each in members for j in each]),
-        at_most,
-        effort.partials,
-        effort.kept,
-        flag,
-        np.zeros(knapsack.n_items, dtype=np.int64),
-        np.zeros(4, dtype=np.int64),
-    )
+    return PoolChoice(None, 0, min(task.at_most + 1, bound), work)

@@ -163,17 +163,7 @@ class Windows:
 
     def _run(self, home: I64, steps: int) -> bool:
         """Run the kernel for some steps, and return True if all buffers are placed."""
-        task = core.WindowSearch(
-            self._goal,
-            column(home),
-            self._pool,
-            self._offset,
-            steps,
-            _EMPTY,
-            self._random,
-            self.search.flag,
-            np.zeros(2, dtype=np.int64),
-        )
+        task = self._task(column(home), self._pool, self._offset, steps, _EMPTY, self._random)
         self.spent += self._run_kernel(task)
         return (bool(task.answer[0]) and self.search.flag[0] == 0) or not (self._pool == ABSENT).any()
 
@@ -184,17 +174,7 @@ class Windows:
             return
         part = self._parts.draw()
         tasks = [
-            core.WindowSearch(
-                self._goal,
-                _EMPTY,
-                self._pool.copy(),
-                self._offset.copy(),
-                steps,
-                column(part != k),
-                self._random + 2 * k,
-                self.search.flag,
-                np.zeros(2, dtype=np.int64),
-            )
+            self._task(_EMPTY, self._pool.copy(), self._offset.copy(), steps, column(part != k), self._random + 2 * k)
             for k in range(self._parts.count)
         ]
         with ThreadPoolExecutor(len(tasks), thread_name_prefix=NAME) as threads:
@@ -203,6 +183,10 @@ class Windows:
         for k, task in enumerate(tasks):
             is_here = part == k
             self._pool[is_here], self._offset[is_here] = task.pool[is_here], task.offset[is_here]
+
+    def _task(self, home: I64, pool: I64, offset: I64, steps: int, held: I64, random: I64) -> core.WindowSearch:
+        answer = np.zeros(2, dtype=np.int64)
+        return core.WindowSearch(self._goal, home, pool, offset, steps, held, random, self.search.flag, answer)
 
     def _run_kernel(self, task: core.WindowSearch) -> int:
         core.search_windows(self.spaces, Reference(task))

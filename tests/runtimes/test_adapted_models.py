@@ -1,28 +1,15 @@
 """Models adapted by options: weights and copies on the command line, and weights by every entrance."""
 
-import json
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 import memplan
 from memplan.api.cli.main import main
 from memplan.extensions.files.convert.convert import convert
 from memplan.extensions.files.convert.options import ConvertOptions
 from memplan.planner.instance.canonical import problem_hash
+from tests.questions.reading.test_adapting import Captured, offsets, run_plan
 
 KWS = Path(__file__).parents[2] / "tests" / "models" / "recorded" / "kws_dscnn_int8.tflite"
-Captured = pytest.CaptureFixture[str]
-
-
-def run_plan(capfd: Captured, *arguments: str, status: int = 0) -> Any:
-    assert main(["plan", *arguments, "--format", "json", "--quiet"]) == status
-    return json.loads(capfd.readouterr().out)
-
-
-def offsets(plan: Any) -> dict[str, tuple[str, int]]:
-    return {row["id"]: (row["pool"], row["offset"]) for row in plan["placements"]}
 
 
 def test_the_option_weights_chooses_flash_ram_or_any_pool_for_the_weights(capfd: Captured) -> None:

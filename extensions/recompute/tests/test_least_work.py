@@ -65,34 +65,20 @@ def answer_within(graph: OperationGraph, within: int, control: Control | None = 
 
 
 @pytest.mark.drawn
-def test_state_search_finds_the_least_cost_or_proves_infeasibility() -> None:
+def test_state_search_finds_the_least_cost_or_proves_infeasibility_as_the_checker_does() -> None:
     again = none = 0
     for seed in seeds(60):
         rng = random.Random(seed)
-        graph = training_chain(rng, 3) if seed % 2 else plain_graph(rng, 5)
+        graph = training_chain(rng, 3 + seed % 4 // 3) if seed % 2 else plain_graph(rng, 5)
+        text = write_graph(graph).decode()
         for budget in budgets(graph):
             found, least = searched(graph, budget), min_extra_cost(graph, costs_of(graph), budget)
             assert found.bound == least
+            assert CHECKER.check(text, budget, least) >= 0
             none += least is None
             if found.runs is not None:
                 assert bytes_of_runs(graph, found.runs) <= budget
                 assert extra_cost(graph, found.runs) == least
-                again += least != 0
-    assert again > 0
-    assert none > 0
-
-
-@pytest.mark.drawn
-def test_checker_accepts_the_least_cost_and_refuses_a_higher_one() -> None:
-    again = none = 0
-    for seed in seeds(20):
-        rng = random.Random(seed)
-        graph = training_chain(rng, 4) if seed % 2 else plain_graph(rng, 5)
-        text = write_graph(graph).decode()
-        for budget in budgets(graph):
-            least = searched(graph, budget).bound
-            assert CHECKER.check(text, budget, least) >= 0
-            none += least is None
             if least is not None:
                 with pytest.raises(CHECKER.Refused, match=f"costs {least} for operations that run again"):
                     CHECKER.check(text, budget, least + 1)

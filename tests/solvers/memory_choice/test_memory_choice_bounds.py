@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from lab.families import pose
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import I64, column
@@ -24,6 +25,7 @@ from memplan.solvers.memory_choice.multipliers import (
     NoGood,
     PoolChoice,
     cheapest_choice,
+    choice_task,
     cost_bound,
     cost_multipliers,
     load_multipliers,
@@ -51,17 +53,6 @@ def small_knapsack(*buffers: dict[str, Any], **fields: Any) -> Knapsack:
 NOT_SET = column([0])
 
 
-def knapsack_of_three_memories(n: int) -> tuple[Knapsack, I64, Multipliers]:
-    rng = np.random.default_rng(3)
-    rows = [
-        {"size": int(rng.integers(1, 60)) * 64, "start": k, "end": k + int(rng.choice([2, 4, 20]))} for k in range(n)
-    ]
-    pools = [{"name": "tcm", "size": 16_384}, {"name": "sram", "size": 24_576, "cost": 4}, {"name": "dram", "cost": 20}]
-    knapsack = small_knapsack(*rows, pools=pools, **COSTS)
-    limit = knapsack.limits([pool.capacity for pool in knapsack.instance.pools])
-    return knapsack, limit, cost_multipliers(knapsack, limit[:0], limit, ROOMY, 100, NOT_SET)
-
-
 def test_the_cheapest_choice_of_buffers_that_begin_together_ends_soon_after_its_flag_is_set() -> None:
     rows = [{"size": 1000 + 37 * k * k % 911, "start": 0, "end": 2} for k in range(40)]
     knapsack = small_knapsack(*rows, pools=[{"name": "fast", "size": 20_000}, {"name": "slow", "cost": 1}], **COSTS)
@@ -69,7 +60,8 @@ def test_the_cheapest_choice_of_buffers_that_begin_together_ends_soon_after_its_
     multipliers = cost_multipliers(knapsack, limit, limit, ROOMY, 20, NOT_SET)
     began = time.thread_time()
     Timer(0.05, lambda: flag.__setitem__(0, 1)).start()
-    cheapest_choice(knapsack, limit, multipliers, (), 2**40, ChoiceEffort(400_000, 2**40), flag)
+    task = choice_task(knapsack, limit, (), 2**40, ChoiceEffort(400_000, 2**40), flag)
+    cheapest_choice(knapsack, multipliers, task)
     assert time.thread_time() - began < 0.3
 
 
@@ -98,7 +90,8 @@ def find(
 ) -> PoolChoice:
     most = int(knapsack.price.max(axis=0).sum())
     multipliers = cost_multipliers(knapsack, limit, limit, most, 100, NOT_SET)
-    return cheapest_choice(knapsack, limit, multipliers, nogoods, min(at_most, most), effort or ChoiceEffort(), NOT_SET)
+    task = choice_task(knapsack, limit, nogoods, min(at_most, most), effort or ChoiceEffort(), NOT_SET)
+    return cheapest_choice(knapsack, multipliers, task)
 
 
 def random_choice_problem(seed: int, n: int = 8) -> tuple[Knapsack, I64]:
@@ -169,9 +162,8 @@ def test_decision_diagram_cost_bounds_are_valid_at_any_width_and_exact_if_unlimi
     top = int(knapsack.price.max(axis=0, initial=0).sum())
     multipliers = cost_multipliers(knapsack, measured, limit, top, 100, NOT_SET)
     widths = (1, 2, 5, 10_000)
-    bounds = [
-        cost_bound(knapsack, limit, multipliers, nogoods, top, ChoiceEffort(widest), NOT_SET).bound for widest in widths
-    ]
+    tasks = [choice_task(knapsack, limit, nogoods, top, ChoiceEffort(widest), NOT_SET) for widest in widths]
+    bounds = [cost_bound(knapsack, multipliers, task).bound for task in tasks]
     if expected is None:
         assert bounds[-1] > top
         return
@@ -181,11 +173,10 @@ def test_decision_diagram_cost_bounds_are_valid_at_any_width_and_exact_if_unlimi
 
 @pytest.mark.slow
 def test_a_choice_of_more_partial_choices_than_are_stored_is_within_the_limits() -> None:
-    knapsack, limit, multipliers = knapsack_of_three_memories(9_000)
-    narrow, wide = (
-        cheapest_choice(knapsack, limit, multipliers, (), ROOMY, ChoiceEffort(width, width * knapsack.n_items), NOT_SET)
-        for width in (100, 2_500)
-    )
+    knapsack = knapsack_of(pose("memories:n=9000,seed=3"))
+    limit = knapsack.limits([pool.capacity for pool in knapsack.instance.pools])
+    effort = (ChoiceEffort(width, width * knapsack.n_items) for width in (100, 2_500))
+    narrow, wide = (find(knapsack, limit, effort=each) for each in effort)
     assert wide.home is not None
     assert wide.cost == knapsack.cost(wide.home)
     assert wide.cost < narrow.cost

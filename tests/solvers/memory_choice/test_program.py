@@ -71,6 +71,16 @@ def test_relaxed_programs_bound_the_cost_of_every_choice(seed: int) -> None:
             assert home is None or (knapsack.loads(home) <= limit).all()
 
 
+def test_choices_that_are_tried_near_another_one_are_cheaper_and_within_the_limits() -> None:
+    knapsack, solver = ask(training_step(3, 150))
+    limit = knapsack.limits([pool.capacity for pool in knapsack.instance.pools])
+    fast = np.zeros(knapsack.n_items, dtype=np.int64)
+    found = [require_value(refit(knapsack, fast, limit, solver.search.flag, tries)) for tries in (0, 30, 300)]
+    costs = [knapsack.cost(home) for home in found]
+    assert costs[0] > costs[1] > costs[2]
+    assert all((knapsack.loads(home) <= limit).all() for home in found)
+
+
 def test_any_prices_give_multipliers_with_a_true_bound() -> None:
     knapsack, _ = ask(training_step(5, 40))
     limit = knapsack.limits([pool.capacity for pool in knapsack.instance.pools])

@@ -247,7 +247,8 @@ def test_window_searches_never_contradict_proofs_for_small_problems(seed: int, m
 # Without a part of the unlimited memory for limited ends, the first plan costs 1.30 times the bound. Without rows for
 # these buffers, the second bound is a third of this. If a part is open to half of a group, the third plan is refused.
 @pytest.mark.parametrize(
-    ("rules", "most"), [("limited-ends", 1.2), ("share+limited-ends", 1.3), ("relative+reserved", 1.25)]
+    ("rules", "most"),
+    [("limited-ends", 1.2), ("share+limited-ends", 1.3), ("relative+reserved", 1.25), ("share+reserved", 1.15)],
 )
 def test_divided_memories_and_their_bounds_keep_each_rule(rules: str, most: float) -> None:
     problem = pose(f"memories:n=150,rules={rules},seed=2")
