@@ -131,9 +131,6 @@ MEMPLAN_KERNEL memplan_least_choice(const ChoiceItems *knapsack, const Multiplie
 MEMPLAN_KERNEL memplan_refit_choice(const ChoiceItems *knapsack, const RefitTask *task) {
   Allocator allocator;
   Arena arena(allocator);
-  Refit refit(arena, *knapsack, task->limit, task->home);
-  const auto is_over = [&] { return is_set(task->flag); };
-  const bool fits = refit.run(is_over);
-  if (fits) refit.improve(task->tries, is_over);
+  const bool fits = Refit(arena, *knapsack, task->limit, task->home).run(task->tries, [&] { return is_set(task->flag); });
   return arena.has_failed ? kNoMemory : fits;
 }

@@ -33,6 +33,7 @@ struct Round {
 };
 constexpr i64 kQuickRooms[] = {kWhole / 2, kWhole / 4, kWhole / 8, kWhole / 16};  // space left free for the first plans
 constexpr choice::Effort kQuickEffort = {200, 200'000};
+constexpr i64 kTries = 1000, kTryWork = 2'000'000;  // choices tried near another one, and those times their cells
 // space left free for the first windows; rounds of multipliers for them
 constexpr i64 kFirstRooms[] = {kWhole / 16, 0}, kFirstRounds = 20;
 constexpr i64 kLeastOfHurry = 1'000;  // from this many buffers on, choosing takes long, so a quicker choice precedes it
@@ -254,7 +255,8 @@ class Choosing {
           if (may_be_in(q, j) && (home_[j] == kAbsent || prices[q][j] < prices[home_[j]][j])) home_[j] = q;
       Arena inner(allocator_);
       const i64 before = result_.cost;
-      if (!choice::Refit(inner, items_.knapsack, limit, home_).run([this] { return is_over(); })) continue;
+      const i64 tries = std::min(kTries, kTryWork / ((items() + limit.columns) * memories() + 1));
+      if (!choice::Refit(inner, items_.knapsack, limit, home_).run(tries, [this] { return is_over(); })) continue;
       if (!pack() || result_.cost != before) return;
     }
   }

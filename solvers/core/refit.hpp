@@ -19,26 +19,48 @@ class Refit {
         limit_(limit),
         home_(home),
         load_(arena.rows<i64>(pools(), knapsack.rows)),
+        kept_load_(arena.rows<i64>(pools(), knapsack.rows)),
         first_(arena.array<i64>(items() + 1)),
         lives_(arena.array<i64>(knapsack.start.size)),
         excess_(arena.array<double>(knapsack.rows + 1)),
         over_(arena.array<double>(knapsack.rows + 1)),
         loss_(arena.array<double>(items())),
         order_(arena.array<i64>(items() * pools())),
-        gain_(arena.array<double>(items() * pools())),
         kept_home_(arena.array<i64>(items())),
-        kept_load_(arena.rows<i64>(pools(), knapsack.rows)) {}
+        gain_(arena.array<double>(items() * pools())) {}
 
-  // Return false if the excess cannot be removed, or if the search is over before it is.
+  // Make the choice fit, and try cheaper ones near it as often as `tries`. Return false if the excess cannot be removed,
+  // or if the search is over before it is.
   template <class IsOver>
-  bool run(IsOver &&is_over) {
+  bool run(i64 tries, IsOver &&is_over) {
     if (arena_.has_failed) return false;
     list_lifetimes();
     for (i64 q = worst(); q != kAbsent; q = worst())
       if (is_over() || !relieve(q)) return false;
     fill();
+    improve(tries, is_over);
     return true;
   }
+
+ private:
+  static constexpr i64 kMoves = 32, kShare = 8;  // most moves, or share of the candidates, between two estimates
+  static constexpr i64 kRaised = 10;  // limits of the items that one try moves to cheaper memories: one, two, four, ...
+  Arena &arena_;
+  const ChoiceItems &knapsack_;
+  const Rows<i64> &limit_;
+  const Array<i64> &home_;
+  Rows<i64> load_, kept_load_;
+  Array<i64> first_, lives_;  // the lifetimes of item j are lives_[first_[j]:first_[j + 1]]
+  Array<double> excess_, over_, loss_;
+  Array<i64> order_, kept_home_;
+  Array<double> gain_;
+  i64 random_ = 1;
+  bool is_random_ = false;
+
+  i64 pools() const { return knapsack_.price.size; }
+  i64 items() const { return knapsack_.price.columns; }
+  i64 size(i64 q, i64 m) const { return knapsack_.size[q][knapsack_.lifetime_buffer[m]]; }
+  i64 price(i64 q, i64 j) const { return knapsack_.price[q][j]; }
 
   // Search for cheaper choices near this one, which fits; stop after some tries, or when the search is over.
   template <class IsOver>
@@ -59,28 +81,6 @@ class Refit {
       }
     }
   }
-
- private:
-  static constexpr i64 kMoves = 32, kShare = 8;  // most moves, or share of the candidates, between two estimates
-  static constexpr i64 kRaised = 10;  // limits of the items that one try moves to cheaper memories: one, two, four, ...
-  Arena &arena_;
-  const ChoiceItems &knapsack_;
-  const Rows<i64> &limit_;
-  const Array<i64> &home_;
-  Rows<i64> load_;
-  Array<i64> first_, lives_;  // the lifetimes of item j are lives_[first_[j]:first_[j + 1]]
-  Array<double> excess_, over_, loss_;
-  Array<i64> order_;
-  Array<double> gain_;
-  Array<i64> kept_home_;
-  Rows<i64> kept_load_;
-  i64 random_ = 1;
-  bool is_random_ = false;
-
-  i64 pools() const { return knapsack_.price.size; }
-  i64 items() const { return knapsack_.price.columns; }
-  i64 size(i64 q, i64 m) const { return knapsack_.size[q][knapsack_.lifetime_buffer[m]]; }
-  i64 price(i64 q, i64 j) const { return knapsack_.price[q][j]; }
 
   void list_lifetimes() {
     const i64 lives = knapsack_.start.size;

@@ -384,12 +384,13 @@ class Decomposition:
         if not self.goals.has_cost or self._is_over() or (reached is not None and self.floor >= reached):
             return
         self._choose_first()
-        if self._is_open(self.first) and not self._is_over():
-            self._relax()
+        if (self.first.home is None or self.first.cost > self.first.bound) and not self._is_over():
+            self._relax(beside)
         if self.first.home is None or self._is_over():
             return
         left = self.search.remaining_s
-        if self._is_open(self.first) and self.program.begin(self.first.home, max(left * 7 / 8, left - _PACK_S)):
+        is_open = self.first.cost > self.first.bound
+        if is_open and self.program.begin(self.first.home, max(left * 7 / 8, left - _PACK_S)):
             beside.submit(self.pack_whole_choice)
         self._pack_near(self.first.home)
 
@@ -672,23 +673,27 @@ class Decomposition:
             speaking += refuted
             self.nogoods += refuted
 
-    def _is_open(self, choice: PoolChoice) -> bool:
-        return (choice.home is None or choice.cost > choice.bound) and self.goals.has_cost and not self.goals.proved
-
-    def _relax(self) -> None:
-        """Adopt a cheaper first choice near the integer program's relaxation, and multipliers that prove more."""
+    def _relax(self, beside: Executor) -> None:
+        """Adopt cheaper first choices near the own relaxation and the integer program's, which is solved `beside`."""
         limit = self.knapsack.limits(self.ends)
-        relaxed = self.program.relax(limit, self.nogoods)
-        if relaxed is None:  # Without the engine, each item is put where it is cheapest by the own multipliers.
-            prices = np.where(self.knapsack.homes, self.multipliers.prices(self.knapsack), np.iinfo(np.int64).max)
-            chosen = column(prices.argmin(axis=0))
-        else:
-            chosen, multipliers = relaxed
-            floor = multipliers.cost_bound(self.knapsack, limit)
-            if floor > self.multipliers.cost_bound(self.knapsack, limit):
-                self.multipliers = multipliers
-            self.floor = self._offer_floor(floor, self.floor)
-            self.first = self.first._replace(bound=max(self.first.bound, min(floor, self.dearest + 1)))
+        relaxing = beside.submit(self.program.relax, limit, self.nogoods)
+        prices = np.where(self.knapsack.homes, self.multipliers.prices(self.knapsack), np.iinfo(np.int64).max)
+        self._search_near(column(prices.argmin(axis=0)), limit)
+        # A choice near the own relaxation is packed while the engine solves its own.
+        if self.program.is_ready and self.first.home is not None and not relaxing.done():
+            self._pack_near(self.first.home)
+        if (relaxed := relaxing.result()) is None:
+            return
+        chosen, multipliers = relaxed
+        floor = multipliers.cost_bound(self.knapsack, limit)
+        if floor > self.multipliers.cost_bound(self.knapsack, limit):
+            self.multipliers = multipliers
+        self.floor = self._offer_floor(floor, self.floor)
+        self.first = self.first._replace(bound=max(self.first.bound, min(floor, self.dearest + 1)))
+        self._search_near(chosen, limit)
+
+    def _search_near(self, chosen: I64, limit: I64) -> None:
+        """Adopt a cheaper first choice near `chosen`, which may exceed the limits (p, rows)."""
         cells = self.knapsack.homes.size + limit.size
         tries = self._affordable_steps(min(_TRIES, _TRIES_WORK // cells), 0, _TRY_S * cells)
         home = refit(self.knapsack, chosen, limit, self._stop_flag(), tries)

@@ -171,10 +171,7 @@ def cheapest_choice(knapsack: Knapsack, multipliers: Multipliers, task: core.Cho
 
 
 def refit(knapsack: Knapsack, home: I64, limit: I64, flag: I64, tries: int = 0) -> I64 | None:
-    """Return a choice near `home` with loads within `limit` (p, rows) in which no item moves cheaper, or None.
-
-    Cheaper choices near it are tried as often as `tries`.
-    """
+    """Return a choice near `home` within `limit` (p, rows) where no item moves cheaper, after some tries, or None."""
     task = core.RefitTask(np.ascontiguousarray(limit), tries, flag, column(home.copy()))
     return task.home if core.refit_choice(knapsack.table, Reference(task)) else None
 
