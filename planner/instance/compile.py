@@ -40,8 +40,9 @@ def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
     places = legal_places(problem)
     unplaceable = np.flatnonzero(~places.allowed.any(axis=0) & is_root)
     places = places.restrict(source) if len(source) < len(table) else places
-    legal = places.allowed, places.alignment, places.lowest, places.highest, places.colocation
-    buffers = KeptBuffers(problem, source, position, position[family], first, start, end, *legal)
+    buffers = KeptBuffers(
+        problem, source, position, position[family], first, start, end, places.allowed, places.colocation
+    )
     columns: dict[str, Any] = {
         "objective": problem.objective,
         "source": source,

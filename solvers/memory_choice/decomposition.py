@@ -388,9 +388,8 @@ class Decomposition:
             self._relax(beside)
         if self.first.home is None or self._is_over():
             return
-        left = self.search.remaining_s
-        is_open = self.first.cost > self.first.bound
-        if is_open and self.program.begin(self.first.home, max(left * 7 / 8, left - _PACK_S)):
+        most_s = max(self.search.remaining_s * 7 / 8, self.search.remaining_s - _PACK_S)
+        if self.first.cost > self.first.bound and self.program.begin(self.first.home, most_s):
             beside.submit(self.pack_whole_choice)
         self._pack_near(self.first.home)
 

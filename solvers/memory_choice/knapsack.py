@@ -155,7 +155,7 @@ class Knapsack:
 
         A buffer hides another one with which it may share bytes. So no byte counts twice in a row.
         """
-        sharing = Sharing(self.instance)
+        sharing, partners = Sharing(self.instance), self._partners()
         columns = (self.lifetime_buffer, self.start, self.end)
         free = ~np.array(sharing.is_tied)[self.lifetime_buffer]
         kept = [[*values[free].tolist()] for values in columns]
@@ -167,9 +167,7 @@ class Knapsack:
             groups[int(self.instance.anchor[i])].append(i)
         for i in sorted(spans, key=lambda i: (-int(self.instance.size[i]), i)):
             views = (j for j in groups[int(self.instance.anchor[i])] if j != i and sharing.overlap_always(i, j))
-            larger = [
-                j for j in {*sharing.partners[i], *views} if (-self.instance.size[j], j) < (-self.instance.size[i], i)
-            ]
+            larger = [j for j in {*partners[i], *views} if (-self.instance.size[j], j) < (-self.instance.size[i], i)]
             for j in larger:
                 for low, high in spans[j]:
                     cut = [((start, min(end, low)), (max(start, high), end)) for start, end in spans[i]]
@@ -179,6 +177,18 @@ class Knapsack:
                     values.append(value)
         buffer, start, end = map(column, kept)
         return buffer, start, end
+
+    def _partners(self) -> dict[int, list[int]]:
+        """Return, for each buffer, those with which it may share bytes at an offset that both may have in some pool."""
+        instance = self.instance
+        pairs = np.stack((np.repeat(np.arange(len(instance)), np.diff(instance.share_first)), instance.share))
+        low, high, step = (values[:, pairs] for values in (instance.lowest, instance.highest, instance.alignment))
+        may = instance.allowed[:, pairs].all(axis=1) & (low.max(axis=1) <= high.min(axis=1))
+        may &= (low[:, 0] - low[:, 1]) % np.gcd(step[:, 0], step[:, 1]) == 0
+        partners = defaultdict[int, list[int]](list)
+        for i, j in pairs.T[may.any(axis=0)].tolist():
+            partners[i].append(j)
+        return partners
 
     def _insert_rows_of_low_buffers(self) -> I64:
         """Return the highest end (p, rows) of a buffer, after rows are inserted for the buffers whose ends are limited.

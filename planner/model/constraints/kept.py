@@ -43,7 +43,6 @@ class KeptBuffers:
     home: for each buffer of the problem, the number of the kept buffer that contains it; ABSENT if that is not kept.
     first, start, end: lifetimes are `start[k]:end[k]` for `k` in `first[i]:first[i + 1]`, in live sets.
     allowed: (pools, n), True where a buffer may use a pool.
-    alignment, lowest, highest: (pools, n), offsets are `lowest` plus multiples of `alignment`, up to `highest`.
     colocation: (n,), equal for buffers that must be in one pool.
     """
 
@@ -55,9 +54,6 @@ class KeptBuffers:
     start: I64
     end: I64
     allowed: Bool
-    alignment: I64
-    lowest: I64
-    highest: I64
     colocation: I64
 
     def __len__(self) -> int:

@@ -46,8 +46,7 @@ def contradictions(problem: ProblemFields) -> Breaks:
 def columns(kept: KeptBuffers) -> dict[str, Any]:
     """Return the lists `share`: for each kept buffer, its `may_share` partners that are alive together with it.
 
-    Pairs that are never alive together are left out, because they may share bytes in any case. So are pairs that may
-    not have the same offset in any pool.
+    Pairs that are never alive together are left out, because they may share bytes in any case.
     """
 
     def lives(i: int) -> list[tuple[int, int]]:
@@ -56,10 +55,6 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
 
     pairs = kept.rows(kept.problem.may_share)
     meet = np.array([any(common_times(lives(i), lives(j))) for i, j in pairs.tolist()], dtype=np.bool_)
-    i, j = pairs.T
-    low, high = np.maximum(kept.lowest[:, i], kept.lowest[:, j]), np.minimum(kept.highest[:, i], kept.highest[:, j])
-    is_equal = (kept.lowest[:, i] - kept.lowest[:, j]) % np.gcd(kept.alignment[:, i], kept.alignment[:, j]) == 0
-    meet &= (kept.allowed[:, i] & kept.allowed[:, j] & is_equal & (low <= high)).any(axis=0)
     first, share = adjacency(pairs[meet], len(kept))
     return {"share_first": first, "share": share}
 

@@ -104,13 +104,6 @@ def test_only_simultaneously_live_pairs_are_compiled_as_sharing() -> None:
     assert "sharing" not in compile_rows(A, D, may_share=[["a", "d"]]).features
 
 
-@pytest.mark.parametrize("rule", [{"pools": ["y"]}, {"offset_mod": {"modulus": 8, "remainder": 4}}])
-def test_buffers_that_cannot_have_one_offset_are_not_compiled_as_sharing(rule: dict[str, Any]) -> None:
-    for other, is_shared in ((rule, True), ({"pools": ["x"], "end_at_most": 8, "alignment": 8}, False)):
-        instance = compile_rows(A | other, B | rule, may_share=[["a", "b"]], pools=TWO)
-        assert ("sharing" in instance.features) == is_shared
-
-
 def test_bank_constraints_are_compiled_only_for_pools_with_banks() -> None:
     pools = [{"name": "x", "bank_size": 32, "base_address": 40}, {"name": "y"}]
     instance = compile_rows(A, B, C, bank=[{"buffers": ["a", "b"]}], pools=pools)

@@ -111,6 +111,14 @@ def test_buffers_whose_ends_are_limited_have_the_bytes_below_their_limits_only()
     assert require_value(knapsack.costs).cost_of_steps(found.cost) == 7
 
 
+@pytest.mark.parametrize("rule", [{"end_at_most": 8}, {"offset_mod": {"modulus": 8, "remainder": 4}}])
+def test_buffers_that_may_share_bytes_but_have_no_common_offset_count_both(rule: dict[str, Any]) -> None:
+    for other, load in ((rule, 4), ({"alignment": 8, "offset": 8, "pools": ["fast"]}, 8)):
+        rows = [{"size": 4, "start": 0, "end": 1} | each for each in (rule, other)]
+        knapsack = small_knapsack(*rows, pools=[{"name": "fast"}, {"name": "slow"}], may_share=[[0, 1]], **COSTS)
+        assert knapsack.loads(column([0, 0]))[0].max() * knapsack.instance.unit == load
+
+
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", seeds(12))
 def test_the_dynamic_program_proves_the_cheapest_memory_choice(seed: int) -> None:

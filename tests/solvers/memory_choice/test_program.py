@@ -76,8 +76,7 @@ def test_choices_that_are_tried_near_another_one_are_cheaper_and_within_the_limi
     limit = knapsack.limits([pool.capacity for pool in knapsack.instance.pools])
     fast = np.zeros(knapsack.n_items, dtype=np.int64)
     found = [require_value(refit(knapsack, fast, limit, solver.search.flag, tries)) for tries in (0, 30, 300)]
-    costs = [knapsack.cost(home) for home in found]
-    assert costs[0] > costs[1] > costs[2]
+    assert knapsack.cost(found[0]) > knapsack.cost(found[1]) > knapsack.cost(found[2])
     assert all((knapsack.loads(home) <= limit).all() for home in found)
 
 
