@@ -180,10 +180,8 @@ def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
     ties = {name for row in [*data["buffers"], *data["pools"]] for name in row} | {name for name in data if data[name]}
     if "reserved" in ties and ties.isdisjoint({"bank", "relative", "alias_of", "offset", "alignment", "no_cross"}):
         other = _plan(split(data)).cost
-        most["reserved ranges as borders"], least["reserved ranges as borders"] = (
-            _scaled_cost(other, _NEAR),
-            _scaled_cost(other, 1 / _NEAR),
-        )
+        most["reserved ranges as borders"] = other and other * _NEAR
+        least["reserved ranges as borders"] = other and other / _NEAR
     if "relative" in ties and ties.isdisjoint({"bank", "may_share", "conflicts", "alias_of"}):
         tied, joined = (_plan(each).cost for each in joined_pairs(data))
         most["joined pairs"] = joined
@@ -195,10 +193,6 @@ def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
     for name, known in least.items():
         if known is None or known > cost * (1 + 1e-9):
             yield f"{case}: {cost:,} by {plan.solver}, but {known:,} with {name}"
-
-
-def _scaled_cost(cost: float | None, ratio: float) -> float | None:
-    return cost and cost * ratio
 
 
 def _plan(data: Data, limit_s: float = _LIMIT_S) -> Plan:

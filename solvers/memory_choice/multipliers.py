@@ -162,8 +162,7 @@ def choice_task(
 def cheapest_choice(knapsack: Knapsack, multipliers: Multipliers, task: core.ChoiceTask) -> PoolChoice:
     """Return the cheapest choice of pools of a task.
 
-    If every choice costs more than the task allows, the result has no choice but a lower bound on the cost of all
-    choices.
+    If every choice costs more than the task allows, the result has no choice but a lower bound on the cost of all.
     """
     core.cheapest_choice(knapsack.table, multipliers.table, Reference(task))
     is_found, cost, bound, work = task.answer.tolist()

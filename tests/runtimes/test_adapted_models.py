@@ -1,15 +1,24 @@
 """Models adapted by options: weights and copies on the command line, and weights by every entrance."""
 
+import json
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import memplan
 from memplan.api.cli.main import main
 from memplan.extensions.files.convert.convert import convert
 from memplan.extensions.files.convert.options import ConvertOptions
 from memplan.planner.instance.canonical import problem_hash
-from tests.questions.reading.test_adapting import Captured, offsets, run_plan
 
 KWS = Path(__file__).parents[2] / "tests" / "models" / "recorded" / "kws_dscnn_int8.tflite"
+Captured = pytest.CaptureFixture[str]
+
+
+def run_plan(capfd: Captured, *arguments: str, status: int = 0) -> Any:
+    assert main(["plan", *arguments, "--format", "json", "--quiet"]) == status
+    return json.loads(capfd.readouterr().out)
 
 
 def test_the_option_weights_chooses_flash_ram_or_any_pool_for_the_weights(capfd: Captured) -> None:
@@ -38,7 +47,8 @@ def test_weights_count_in_budgets(capfd: Captured) -> None:
 
 
 def test_the_option_copies_applies_to_inputs_and_outputs_of_a_model(capfd: Captured) -> None:
-    found = offsets(run_plan(capfd, str(KWS), "--copies", "2"))
+    plan = run_plan(capfd, str(KWS), "--copies", "2")
+    found = {row["id"]: (row["pool"], row["offset"]) for row in plan["placements"]}
     assert {"main/x", "main/x#2", "main/Identity", "main/Identity#2"} <= set(found)
 
 

@@ -83,8 +83,7 @@ def test_state_search_finds_the_least_cost_or_proves_infeasibility_as_the_checke
                 with pytest.raises(CHECKER.Refused, match=f"costs {least} for operations that run again"):
                     CHECKER.check(text, budget, least + 1)
                 again += least > 0
-    assert again > 0
-    assert none > 0
+    assert min(again, none) > 0
     with pytest.raises(CHECKER.Refused, match="must visit at most 3 states"):
         CHECKER.check(write_graph(OperationGraph.model_validate(FIRST_CHAIN)).decode(), 2375, 56, states=3)
 

@@ -60,8 +60,7 @@ def test_the_cheapest_choice_of_buffers_that_begin_together_ends_soon_after_its_
     multipliers = cost_multipliers(knapsack, limit, limit, ROOMY, 20, NOT_SET)
     began = time.thread_time()
     Timer(0.05, lambda: flag.__setitem__(0, 1)).start()
-    task = choice_task(knapsack, limit, (), 2**40, ChoiceEffort(400_000, 2**40), flag)
-    cheapest_choice(knapsack, multipliers, task)
+    cheapest_choice(knapsack, multipliers, choice_task(knapsack, limit, (), 2**40, ChoiceEffort(400_000, 2**40), flag))
     assert time.thread_time() - began < 0.3
 
 
@@ -183,8 +182,7 @@ def test_decision_diagram_cost_bounds_are_valid_at_any_width_and_exact_if_unlimi
 def test_a_choice_of_more_partial_choices_than_are_stored_is_within_the_limits() -> None:
     knapsack = knapsack_of(pose("memories:n=9000,seed=3"))
     limit = knapsack.limits([pool.capacity for pool in knapsack.instance.pools])
-    effort = (ChoiceEffort(width, width * knapsack.n_items) for width in (100, 2_500))
-    narrow, wide = (find(knapsack, limit, effort=each) for each in effort)
+    narrow, wide = (find(knapsack, limit, effort=ChoiceEffort(k, k * knapsack.n_items)) for k in (100, 2_500))
     assert wide.home is not None
     assert wide.cost == knapsack.cost(wide.home)
     assert wide.cost < narrow.cost
