@@ -216,11 +216,11 @@ def solve(instance: Instance, search: Search) -> None:
     has_together, has_groups = "together" in instance.features, "relative" in instance.features
     priceless = restrict_rules(instance, may_share=True)
     # Where many buffers share bytes, plans without sharing lead windows to worse ones.
-    is_few, (divided, of) = len(instance) <= _MOST_IN_TURN, split_pools(priceless)
-    if divided is priceless and is_few:
+    is_few, divided, of = len(instance) <= _MOST_IN_TURN, priceless, np.arange(len(instance.pools))
+    if is_few or "sharing" in instance.features:
+        divided, of = split_pools(priceless)
+    if is_few and divided is priceless:
         divided = restrict_rules(instance)
-    elif not is_few and "sharing" not in instance.features:
-        divided, of = priceless, np.arange(len(instance.pools))
     has_all = divided.features >= instance.features - {"reserved"} and not has_together and not has_groups
     # A cut proves the cost, so it may take all time; the ends of the pools follow if some is left.
     most = _RESTRICTED_SHARE if has_together or search.deterministic else 1.0
@@ -538,8 +538,8 @@ class Decomposition:
             self.first = choice
 
     def _raise_cost_bound(self, effort: ChoiceEffort, most: int) -> None:
-        limit, flag = self.knapsack.limits(self.ends), self._stop_flag()
-        task = choice_task(self.knapsack, limit, self.nogoods, most, effort, flag)
+        limit = self.knapsack.limits(self.ends)
+        task = choice_task(self.knapsack, limit, self.nogoods, most, effort, self._stop_flag())
         found = cost_bound(self.knapsack, self.multipliers, task)
         self.spent += found.work
         if not self._is_over():
@@ -675,7 +675,7 @@ class Decomposition:
     def _relax(self, beside: Executor) -> None:
         """Adopt cheaper first choices near the own relaxation and the integer program's, which is solved `beside`."""
         limit = self.knapsack.limits(self.ends)
-        relaxing = beside.submit(self.program.relax, limit, self.nogoods)
+        relaxing = beside.submit(self.program.relax, limit, [*self.nogoods])  # Packings add no-goods meanwhile.
         prices = np.where(self.knapsack.homes, self.multipliers.prices(self.knapsack), np.iinfo(np.int64).max)
         self._search_near(column(prices.argmin(axis=0)), limit)
         # A choice near the own relaxation is packed while the engine solves its own.

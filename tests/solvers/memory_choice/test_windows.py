@@ -244,8 +244,8 @@ def test_window_searches_never_contradict_proofs_for_small_problems(seed: int, m
             assert not other.placements
 
 
-# Without a part of the unlimited memory for limited ends, the first plan costs 1.30 times the bound. Without rows for
-# these buffers, the second bound is a third of this. If a part is open to half of a group, the third plan is refused.
+# Without a part for limited ends, the first plan costs 1.30 times the bound; without rows for them, the second bound is
+# a third. If a part is open to half of a group, the third plan is refused. Undivided, the fourth costs 1.28 times that.
 @pytest.mark.parametrize(
     ("rules", "most"),
     [("limited-ends", 1.2), ("share+limited-ends", 1.3), ("relative+reserved", 1.25), ("share+reserved", 1.15)],
