@@ -55,25 +55,15 @@ struct Frame {
 // For each buffer, the least offset it may still have, FAR once placed. For each section, the least low of its rest,
 // the number of buffers with that low, the total size of the rest, and the slack above; also scratch space.
 struct State {
-  Array<i64> low;
-  Array<i64> floor;
-  Array<i64> ready;
-  Array<i64> left;
-  Array<i64> slack;
-  Array<i64> crossing;
+  Array<i64> low, floor, ready, left, slack, crossing;
   Rows<u64> key;
-  Array<u32> member;
-  Array<u32> member_end;
-  Array<i64> member_slot;
-  Array<i64> seat;
-  Array<i64> queue;
+  Array<u32> member, member_end;
+  Array<i64> member_slot, seat, queue;
   Array<bool> is_queued;
   Array<i64> logged;
   Array<Change> log;
   Array<Frame> frame;
-  Array<i64> option;
-  Array<i64> raised;
-  Array<i64> change;
+  Array<i64> option, raised, change;
 };
 
 struct ExactRun {

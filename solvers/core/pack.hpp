@@ -14,24 +14,8 @@ namespace memplan::packing {
 
 // See `PackRules` and `PackOrder` in pack.py.
 struct PackRules {
-  Array<i64> distance;
-  Array<i64> size;
-  Array<i64> first;
-  Array<i64> start;
-  Array<i64> end;
-  Array<i64> lowest;
-  Array<i64> highest;
-  Array<i64> step;
-  Array<i64> page;
-  Array<i64> page_shift;
-  Array<i64> pair_first;
-  Array<i64> pair;
-  Array<i64> clearance;
-  Array<i64> grid;
-  Array<i64> share_first;
-  Array<i64> share;
-  Array<i64> border_first;
-  Array<i64> border;
+  Array<i64> distance, size, first, start, end, lowest, highest, step, page, page_shift;
+  Array<i64> pair_first, pair, clearance, grid, share_first, share, border_first, border;
   Rows<i64> reserved;
   Array<i64> barred_first;
   Rows<i64> barred;

@@ -182,13 +182,16 @@ class Refit {
     return false;
   }
 
-  // Move an item to a memory if it fits there.
+  // Move an item to a memory if it fits there, with all its buffers that are alive at the same time.
   bool move(i64 j, i64 q) {
+    const i64 from = home_[j];
     for (i64 x = first_[j]; x < first_[j + 1]; ++x)
       for (i64 m = lives_[x], t = knapsack_.start[m]; t < knapsack_.end[m]; ++t)
         if (load_[q][t] + size(q, m) > limit_[q][t]) return false;
     shift(j, q);
-    return true;
+    if (first_[j + 1] - first_[j] == 1 || !is_over(q, j)) return true;
+    shift(j, from);
+    return false;
   }
 
   void fill() {

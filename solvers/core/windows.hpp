@@ -38,42 +38,16 @@ inline constexpr i64 kMostPairs = 8'000'000;      // most pairs of conflicting b
 // See the tables of the same names in windows.py.
 struct Spaces {
   Array<i64> size;
-  Rows<i64> homes;
-  Rows<i64> alignment;
-  Rows<i64> lowest;
-  Rows<i64> highest;
-  Rows<i64> page;
-  Rows<i64> page_shift;
-  Rows<i64> price;
-  Array<i64> lifetime_buffer;
-  Array<i64> start;
-  Array<i64> end;
-  Array<i64> conflict_first;
-  Array<i64> conflict;
-  Array<i64> share_first;
-  Array<i64> share;
-  Array<i64> bank_first;
-  Array<i64> bank_with;
-  Array<i64> bank_price;
-  Array<i64> together;
-  Array<i64> lead;
-  Array<i64> distance;
-  Array<i64> capacity;
-  Array<i64> bank;
-  Array<i64> bank_shift;
-  Array<i64> reserved_first;
+  Rows<i64> homes, alignment, lowest, highest, page, page_shift, price;
+  Array<i64> lifetime_buffer, start, end, conflict_first, conflict, share_first, share, bank_first, bank_with, bank_price;
+  Array<i64> together, lead, distance, capacity, bank, bank_shift, reserved_first;
   Rows<i64> reserved;
 };
 struct WindowSearch {
-  Array<i64> goal;
-  Array<i64> home;
-  Array<i64> pool;
-  Array<i64> offset;
+  Array<i64> goal, home, pool, offset;
   i64 work;
   Array<i64> held;  // not 0 for the buffers that keep their places; or empty
-  Array<i64> random;
-  Array<i64> flag;
-  Array<i64> answer;
+  Array<i64> random, flag, answer;
 };
 
 // Whether the search is over, which is asked once per step; one type for all callers, as each would compile it anew.

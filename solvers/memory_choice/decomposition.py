@@ -181,8 +181,8 @@ _MOST_TIMES = 16
 """The most steps of one window search, in multiples of the least."""
 _LOOK_S = 0.05
 """The seconds between two looks at whether a search is over."""
-_RESTART_PATIENCE = 20
-"""The window searches without a gain after which a search starts anew."""
+_RESTART_PATIENCE, _MOST_JOINS = 3, 8
+"""The window searches without a gain after which a plan is joined with the best one, and the joins of each start."""
 _LAST_PATIENCE = 200
 """The window searches without a gain after which exact searches, or the end of the search, follow."""
 _RESTRICTED_SHARE = 0.5
@@ -512,17 +512,21 @@ class Decomposition:
     def search_anew(self, running: "Future[None]") -> None:
         """Search windows from one start after another until the search `running` beside this thread is over.
 
-        Few windows are left where a plan costs more than its choice, so most starts end in another plan.
+        Few windows are left where a plan costs more than its choice, so most starts end in another plan. Each is joined
+        with the best plan, and the result is improved again.
         """
         while not (self._has_raised.wait(_LOOK_S) or running.done()):
             pass
         windows = Windows(self.knapsack, self.search, 1)
         while self.first.home is not None and windows.restart(self.first.home):
-            idle = 0
-            while idle < _RESTART_PATIENCE:
-                if windows.is_at_goal or running.done() or self._is_over():
-                    return
-                idle = 0 if windows.improve(min(_MOST_TIMES, 1 + idle)) else idle + 1
+            for _ in range(_MOST_JOINS):
+                idle = 0
+                while idle < _RESTART_PATIENCE:
+                    if windows.is_at_goal or running.done() or self._is_over():
+                        return
+                    idle = 0 if windows.improve(min(_MOST_TIMES, 1 + idle)) else idle + 1
+                if not windows.join_best():
+                    break
 
     def _lower_choice(self, partials: int) -> None:
         if self.knapsack.n_items > _MOST_IN_TURN:

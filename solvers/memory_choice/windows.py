@@ -36,10 +36,10 @@ _MEMBERS = 8
 """The average number of buffers for which each refuted set has space."""
 _STEPS = 300
 """The kernel's steps for each buffer between two reads of its plan."""
-_STEPS_A_UNIT = 16
+_STEPS_A_UNIT = 64
 """The kernel's steps for each unit of Search.work_limit."""
 _RULES = (RULES[3], RULES[1], RULES[7])
-_LEAST_PART = 500
+_LEAST_PART = 250
 """The number of buffers for each processor that searches windows."""
 _EMPTY = column([])
 
@@ -106,9 +106,7 @@ class Windows:
 
     def begin(self, home: I64) -> bool:
         """Pack the choice `home` of memories or adopt the search's best plan; return True if there is a plan."""
-        known = (self._pool, self._offset)
-        if not (self.restart(home) and ((known[0] == ABSENT).any() or self._cost() < self._cost(*known))):
-            self._pool, self._offset = known
+        self.restart(home)
         self.adopt_best()
         return not (self._pool == ABSENT).any()
 
@@ -141,6 +139,33 @@ class Windows:
             return False
         self.offer()
         return True
+
+    def join_best(self) -> bool:
+        """Adopt the search's best plan, but for the run of buffers, by starts, in which the current one costs least.
+
+        Buffers of which the bytes in one plan overlap those in the other are placed again. Returns False, with the
+        current plan kept, if one fits nowhere.
+        """
+        best, known, table, parts = self.search.best, (self._pool, self._offset), self.spaces.table, self._parts
+        assert best is not None
+        order = np.argsort(parts.first, kind="stable")
+        sums = np.cumsum([0, *(self._prices(best.pool) - self._prices(self._pool))[order]])
+        end = int((sums - np.minimum.accumulate(sums)).argmax())
+        is_own = np.isin(table.together, order[sums[: end + 1].argmin() : end])
+        pool, offset = np.where(is_own, known, (best.pool, best.offset))
+        own, other, top = np.flatnonzero(is_own)[:, None], np.flatnonzero(~is_own), offset + table.size
+        meet = (parts.first[own] <= parts.last[other]) & (parts.first[other] <= parts.last[own])
+        meet &= (pool[own] == pool[other]) & (table.capacity[pool[own]] != ABSENT)
+        meet &= (offset[own] < top[other]) & (offset[other] < top[own])
+        linked = parts.links[:, is_own[parts.links[0]] != is_own[parts.links[1]]].ravel()
+        freed = np.concatenate((own[meet.any(axis=1), 0], other[meet.any(axis=0)], linked))
+        pool[np.isin(table.together, table.together[freed])] = ABSENT
+        self._pool, self._offset = pool, offset
+        if self._run(_EMPTY, 0):
+            self.offer()
+            return True
+        self._pool, self._offset = known
+        return False
 
     def offer(self) -> bool:
         """Offer the current plan to the search, and return True if it is the best plan so far.
@@ -215,8 +240,6 @@ class _TimeParts:
         # The work is counted or the time of one processor, so searches side by side would gain nothing.
         is_alone = search.deterministic or search.counts_processor or (self.last == ABSENT).any()
         self.count = 1 if is_alone else processors_for(n, _LEAST_PART)
-        if self.count == 1:
-            return
         self.starts, self.together = np.sort(self.first), spaces.together
         firsts = (spaces.conflict_first, spaces.share_first, spaces.bank_first)
         of = np.concatenate([np.repeat(np.arange(n), np.diff(first)) for first in firsts])

@@ -9,7 +9,7 @@ import pytest
 
 from memplan.planner.errors.extras import is_installed
 from memplan.planner.instance.compile import compile_problem, lift
-from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem import Buffer, Pool, Problem
 from memplan.solvers.formulation.stricter import relax_offset_rules, restrict_rules, stricter
 from memplan.solvers.memory_choice import program
 from memplan.solvers.memory_choice.knapsack import Knapsack
@@ -78,6 +78,15 @@ def test_choices_that_are_tried_near_another_one_are_cheaper_and_within_the_limi
     found = [require_value(refit(knapsack, fast, limit, solver.search.flag, tries)) for tries in (0, 30, 300)]
     assert knapsack.cost(found[0]) > knapsack.cost(found[1]) > knapsack.cost(found[2])
     assert all((knapsack.loads(home) <= limit).all() for home in found)
+
+
+def test_buffers_that_must_be_together_only_move_where_both_fit() -> None:
+    pools = [Pool(name="a", size=10), Pool(name="b", size=10, cost=1), Pool(name="c", cost=5)]
+    rows = [Buffer(id=name, size=6, start=0, end=2, traffic=6) for name in "xy"]
+    knapsack, solver = ask(Problem(pools=pools, buffers=rows, together=[("x", "y")]))
+    limit = knapsack.limits([pool.capacity for pool in knapsack.instance.pools])
+    home = refit(knapsack, np.zeros(1, dtype=np.int64), limit, solver.search.flag, 10)
+    assert require_value(home).tolist() == [2]
 
 
 def test_any_prices_give_multipliers_with_a_true_bound() -> None:

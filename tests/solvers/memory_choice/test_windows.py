@@ -263,13 +263,20 @@ def test_deterministic_window_searches_repeat_their_plan() -> None:
     assert plans[0].placements == plans[1].placements
 
 
-def test_window_searches_never_raise_the_cost() -> None:
-    found = begin_windows(draw_problem(5, 200))
-    before = found._cost()
-    for _ in range(3):
+def test_a_plan_that_is_joined_with_the_best_one_leads_to_a_cheaper_plan_than_both() -> None:
+    knapsack, search = make_search(draw_problem(5, 200, ",rules=relative+share"))
+    choice, known = Decomposition(knapsack, search), []
+    home = choice._find_cheapest_choice(choice.ends, choice.multipliers, [], choice.dearest).home
+    for found in (Windows(knapsack, search), Windows(knapsack, search, 1)):
+        assert found.restart(require_value(home))
+        known.append(found._cost())
         found.improve()
-        assert found._cost() <= before
-        before = found._cost()
+        known.append(found._cost())
+    assert known[0] >= known[1] < known[3] <= known[2]
+    assert found.join_best()
+    for _ in range(2):
+        found.improve()
+    assert found._cost() < known[1]
 
 
 def test_windows_leave_the_banks_of_a_given_plan_if_their_prices_exceed_the_gain() -> None:
