@@ -17,25 +17,10 @@ struct LemmaInstance {
   i64 unit;
   i64 n_sets;  // the number of live sets
   i64 has_ties;
-  Array<i64> source;
-  Array<i64> size;
-  Array<i64> pin;
-  Array<i64> anchor;
+  Array<i64> source, size, pin, anchor;
   Array<bool> allowed;
-  Array<i64> step;
-  Array<i64> residue;
-  Array<i64> lowest;
-  Array<i64> page;
-  Array<i64> page_shift;
-  Array<i64> first;
-  Array<i64> start;
-  Array<i64> end;
-  Array<i64> time;
-  Array<i64> pair_first;
-  Array<i64> pair;
-  Array<i64> share_first;
-  Array<i64> share;
-  Array<i64> reserved_first;
+  Array<i64> step, residue, lowest, page, page_shift, first, start, end, time;
+  Array<i64> pair_first, pair, share_first, share, reserved_first;
   Rows<i64> reserved;
 };
 

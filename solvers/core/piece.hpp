@@ -7,15 +7,7 @@ namespace memplan::prices {
 
 // See `PieceTable` in kernels.py. Entries of buffer v are first[v] up to first[v + 1].
 struct PieceTable {
-  Array<i64> size;
-  Array<i64> lowest;
-  Array<i64> highest;
-  Array<i64> step;
-  Array<i64> first;
-  Array<i64> other;
-  Array<i64> price;
-  Array<i64> grid;
-  Array<i64> gap;
+  Array<i64> size, lowest, highest, step, first, other, price, grid, gap;
   Rows<i64> reserved;
   i64 shift;
 };

@@ -402,7 +402,7 @@ class Decomposition:
 
     def _pack_near(self, home: I64) -> None:
         """Offer the plan of a choice close to `home` that leaves as small a part of each pool free as possible."""
-        most = min(_QUICK_WORK, self.search.work_limit // _PACKED_PART)
+        most, q = min(_QUICK_WORK, self.search.work_limit // _PACKED_PART), 0
         free, too_little, packed = [1] * len(self.ends), [0] * len(self.ends), list[int]()
         while not self._is_over():
             ends = [end - end * parts // _WHOLE for end, parts in zip(self.ends, free, strict=True)]
@@ -411,10 +411,12 @@ class Decomposition:
             if failed is None:
                 packed = free
             else:
-                too_little[failed] = free[failed]
+                # Once a choice is packed, only pool q has less left free, whichever pool fails then.
+                q = q if packed else failed
+                too_little[q] = free[q]
             # Until a choice is packed, more and more is left free, and then half as much as was enough.
             if failed is not None and not packed:
-                q, parts = failed, free[failed] * _ROOM_GROWTH
+                parts = free[q] * _ROOM_GROWTH
             else:
                 q = max(range(len(free)), key=lambda q: packed[q] - too_little[q])
                 parts = (packed[q] + too_little[q]) // 2

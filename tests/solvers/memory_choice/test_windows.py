@@ -157,6 +157,22 @@ def test_windows_place_all_buffers_when_the_search_is_over_before_they_are_packe
     assert found._cost() < choice.dearest / 2
 
 
+def test_packing_near_a_choice_ends_where_another_memory_fails_than_the_one_with_less_left_free(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    choice, packed = Decomposition(*make_search(draw_problem(3, 60))), list[bool]()
+
+    def pack_pools(*_: Any) -> int | None:
+        packed.append(len(packed) == 2)
+        assert len(packed) < 20
+        return None if packed[-1] else int(len(packed) > 3)
+
+    monkeypatch.setattr(choice, "_pack_pools", pack_pools)
+    goal = choice._find_cheapest_choice(choice.ends, choice.multipliers, [], choice.dearest)
+    choice._pack_near(require_value(goal.home))
+    assert len(packed) > 4
+
+
 def test_windows_move_buffers_back_to_the_unlimited_memory_of_the_cheapest_choice() -> None:
     pools = (Pool(name="sram", cost=4), Pool(name="slow", size=4_000_000, cost=50))
     found = begin_windows(draw_problem(3, 300).model_copy(update={"pools": pools}))
